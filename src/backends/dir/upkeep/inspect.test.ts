@@ -9,8 +9,9 @@ const facts = (more: Partial<TableFacts> = {}): TableFacts => ({
   version: 1n,
   rows: 100_000,
   deletedRows: 0,
+  keptDeletedRows: 0,
   fragments: 1,
-  small: { fragments: 1, rows: 100_000, largest: 100_000, bytes: 32 * MIB, outside: 0 },
+  small: { fragments: 1, rows: 100_000, largest: 100_000, bytes: 32 * MIB, coarse: 1, outside: 0 },
   unindexedRows: 0,
   versions: 1,
   misread: false,
@@ -59,17 +60,26 @@ test("the more there is to rewrite, the more fragments it takes", () => {
     [64, 512],
   ] as const) {
     const bytes = gibibytes * 1024 * MIB;
-    const largest = 90_000;
-    assert.equal(need({ small: small(fragments - 1, { bytes, largest }) }), undefined);
-    assert.deepEqual(need({ small: small(fragments, { bytes, largest }) }), { work: "all", when: "now" });
+    const each = { bytes, largest: 90_000, coarse: fragments / 2 };
+    assert.equal(need({ small: small(fragments - 1, each) }), undefined);
+    assert.deepEqual(need({ small: small(fragments, each) }), { work: "all", when: "now" });
   }
 });
 
 test("the parts of a long upload are not rewritten", () => {
-  const parts = (number: number) => small(number, { largest: 1, bytes: number * 16 * MIB, outside: number });
+  const parts = (number: number) =>
+    small(number, { largest: 1, bytes: number * 16 * MIB, coarse: number, outside: number });
   for (const number of [2, 64, 255]) assert.equal(need({ small: parts(number) }), undefined);
   assert.deepEqual(need({ small: parts(256) }), { work: "join", when: "now" });
   assert.deepEqual(need({ small: { ...parts(3), bytes: 16 * MIB } }), { work: "join", when: "when quiet" });
+});
+
+test("a large fragment does not keep small ones from being joined", () => {
+  const trickle = { bytes: 800 * MIB, largest: 90_000 };
+  assert.equal(need({ small: small(56, trickle) }), undefined);
+  assert.deepEqual(need({ small: small(57, trickle) }), { work: "all", when: "now" });
+  const quiet = { ...trickle, largest: 80_000 };
+  assert.deepEqual(need({ small: small(3, quiet) }), { work: "all", when: "when quiet" });
 });
 
 test("rows outside an index count by their number and share", () => {

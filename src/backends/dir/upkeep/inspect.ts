@@ -1,4 +1,4 @@
-import type { IndexMetadata, Manifest } from "../../../gen/lance/format/table_pb.ts";
+import type { DataFragment, IndexMetadata, Manifest } from "../../../gen/lance/format/table_pb.ts";
 import { findUnsafe } from "../engine/workarounds/misread-lists/find-misread.ts";
 import type { DatasetRef } from "../format/dataset.ts";
 import { indexType, indicesOf, readSegments } from "../format/files/index-section.ts";
@@ -14,6 +14,8 @@ export interface TableFacts {
   readonly version: bigint;
   readonly rows: number;
   readonly deletedRows: number;
+  /** Number of deleted rows in fragments that the engine does not rewrite; a cluster does. */
+  readonly keptDeletedRows: number;
   /** Number of all fragments. */
   readonly fragments: number;
   /** Fragments that the engine joins with their neighbours. */
@@ -24,6 +26,8 @@ export interface TableFacts {
     readonly largest: number;
     /** Size of their data files as far as it is known, in bytes. */
     readonly bytes: number;
+    /** Number of those from which reads gain little by a rewrite. */
+    readonly coarse: number;
     /** Number of those that no index covers, not even in part. */
     readonly outside: number;
   };
@@ -38,6 +42,9 @@ export interface TableFacts {
 /** Number of rows of a full fragment; the engine joins smaller ones. */
 const FULL_ROWS = 1024 * 1024;
 
+/** Size of small fragments from which on reads gain little by a rewrite, in bytes. The figures are in docs/adr/0072. */
+const COARSE_BYTES = 4 * 1024 * 1024;
+
 /**
  * Inspects the newest version of a table.
  *
@@ -48,35 +55,49 @@ export async function inspectTable(dataset: DatasetRef): Promise<TableFacts> {
   const { manifest } = file;
   const { rows, deletedRows } = countRows(manifest);
   const segments = (await readSegments(file)).filter(({ name }) => !isSystemIndex(name));
+  const isKept = keptBy(segments);
   return {
     version: manifest.version,
     rows: Number(rows),
     deletedRows: Number(deletedRows),
+    keptDeletedRows: Number(countRows({ fragments: manifest.fragments.filter(isKept) }).deletedRows),
     fragments: manifest.fragments.length,
-    small: smallFragments(manifest, segments),
+    small: smallFragments(manifest, segments, isKept),
     unindexedRows: countUnindexed(manifest, segments),
     versions: (await findVersions(dataset)).length,
     misread: (await findUnsafe(dataset, manifest)) !== undefined,
   };
 }
 
-function smallFragments({ fragments }: Manifest, segments: readonly IndexMetadata[]): TableFacts["small"] {
-  const facts = { fragments: 0, rows: 0, largest: 0, bytes: 0, outside: 0 };
-  const covers = segments.map(({ fragmentBitmap }) =>
-    // A segment that does not say what it covers may cover everything.
-    fragmentBitmap.byteLength === 0 ? () => true : readRoaring(fragmentBitmap),
-  );
-  // The engine does not join what an index covers that it ignores; it would also lose what it covers by that.
-  const kept = segments.flatMap((segment, at) =>
-    isForOthers(indexType(segment.indexDetails?.typeUrl ?? "")) ? [covers[at] as Contains] : [],
-  );
-  for (const { id, physicalRows, files } of fragments) {
+/** Returns what a segment covers; one that does not say it may cover everything. */
+const coveredBy = ({ fragmentBitmap }: IndexMetadata): Contains =>
+  fragmentBitmap.byteLength === 0 ? () => true : readRoaring(fragmentBitmap);
+
+/** Returns a test for the fragments that the engine does not rewrite, because an index covers them that it ignores; the index would lose them. */
+function keptBy(segments: readonly IndexMetadata[]): (fragment: Pick<DataFragment, "id">) => boolean {
+  const covers = segments
+    .filter(({ indexDetails }) => isForOthers(indexType(indexDetails?.typeUrl ?? "")))
+    .map(coveredBy);
+  return ({ id }) => covers.some((contains) => contains(Number(id)));
+}
+
+function smallFragments(
+  { fragments }: Manifest,
+  segments: readonly IndexMetadata[],
+  isKept: ReturnType<typeof keptBy>,
+): TableFacts["small"] {
+  const facts = { fragments: 0, rows: 0, largest: 0, bytes: 0, coarse: 0, outside: 0 };
+  const covers = segments.map(coveredBy);
+  for (const fragment of fragments) {
+    const { id, physicalRows, files } = fragment;
     const rows = Number(physicalRows);
-    if (rows >= FULL_ROWS || kept.some((contains) => contains(Number(id)))) continue;
+    if (rows >= FULL_ROWS || isKept(fragment)) continue;
     facts.fragments += 1;
     facts.rows += rows;
     facts.largest = Math.max(facts.largest, rows);
-    for (const { fileSizeBytes } of files) facts.bytes += Number(fileSizeBytes);
+    const bytes = files.reduce((sum, { fileSizeBytes }) => sum + Number(fileSizeBytes), 0);
+    facts.bytes += bytes;
+    if (bytes >= COARSE_BYTES) facts.coarse += 1;
     if (!covers.some((contains) => contains(Number(id)))) facts.outside += 1;
   }
   return facts;
@@ -117,10 +138,7 @@ export function isCheap({ small }: TableFacts): boolean {
 /** Memory that the engine holds at most while it joins fragments of any size, in bytes. The figure was measured. */
 const COMPACTION_BYTES = 64 * 1024 * 1024;
 
-/** Size of small fragments from which on reads gain little by a rewrite, in bytes. The figures are in docs/adr/0072. */
-const COARSE_BYTES = 4 * 1024 * 1024;
-
-/** How many times more of such fragments it takes, unless there is very much to rewrite. */
+/** How many times more fragments it takes if most are such ones, unless there is very much to rewrite. */
 const COARSE_TIMES = 16;
 
 /** Estimates the memory that the engine holds while it optimizes a table, in bytes. */
@@ -135,25 +153,29 @@ const QUIET_UNINDEXED = 10_000;
  * Decides whether a table needs the engine's work.
  *
  * The engine rewrites all small fragments together, so the more there is to rewrite, the more has to have changed.
+ *
+ * @param byCluster whether a cluster rewrites fragments. Default: the engine does
  */
 export function needOf(
-  { small, rows, deletedRows, unindexedRows, misread }: TableFacts,
+  { small, rows, deletedRows, keptDeletedRows, unindexedRows, misread }: TableFacts,
   policy: UpkeepPolicy,
+  byCluster = false,
 ): Need | undefined {
   if (misread) return undefined;
   if (unindexedRows >= Math.max(policy.unindexedRows, rows / 100)) return { work: "all", when: "now" };
   const size = small.bytes / CHEAP_BYTES;
-  const cost = Math.max(1, Math.min(size, COARSE_TIMES), Math.sqrt(size));
+  const areCoarse = small.coarse * 2 >= small.fragments;
+  const cost = Math.max(1, areCoarse ? Math.min(size, COARSE_TIMES) : 0, Math.sqrt(size));
   if (small.fragments >= policy.fragments * cost) {
     // The engine joins no fragments of which an index covers only some.
     return { work: small.outside * 2 >= small.fragments ? "join" : "all", when: "now" };
   }
-  const deletedShare = deletedRows === 0 ? 0 : deletedRows / (rows + deletedRows);
+  const removable = byCluster ? deletedRows : deletedRows - keptDeletedRows;
+  const deletedShare = removable === 0 ? 0 : removable / (rows + deletedRows);
   if (deletedShare * 100 >= policy.deletedPercent) return { work: "join", when: "now" };
   if (unindexedRows > rows / QUIET_UNINDEXED) return { work: "all", when: "when quiet" };
   const isWorthIt =
-    small.bytes <= TRIVIAL_BYTES ||
-    (small.bytes < small.fragments * COARSE_BYTES && (small.rows - small.largest) * 4 >= small.largest);
+    small.bytes <= TRIVIAL_BYTES || (!areCoarse && (small.rows - small.largest) * 4 >= small.largest);
   if (small.fragments <= 1 || !isWorthIt) return undefined;
   return { work: small.outside === small.fragments ? "join" : "all", when: "when quiet" };
 }

@@ -107,7 +107,8 @@ async function tendFound(
   };
   const facts = await inspectTable(datasetOf(context, table));
   const isFinished = facts.version === active.finishedAt;
-  const need = isFinished ? undefined : needOf(facts, policy);
+  const takesFragments = cluster?.takes(facts.rows) === true;
+  const need = isFinished ? undefined : needOf(facts, policy, takesFragments);
   const prunes = wantsPrune(active, facts, policy, times);
   const waitMs = need && waitFor(need, active, times);
   const work = need === undefined || (waitMs ?? 0) > 0 ? undefined : workOf(need, active);
@@ -116,10 +117,7 @@ async function tendFound(
   if ((await context.gate.isBusy(table.path)) || (await found.isBusy?.()))
     return missed("busy", times.busyMs);
   const onCluster =
-    work !== undefined &&
-    facts.version !== active.compactedAt &&
-    isJoinable(facts) &&
-    cluster?.takes(facts.rows) === true;
+    work !== undefined && facts.version !== active.compactedAt && isJoinable(facts) && takesFragments;
   const place = tables.readAhead.tryEnter(work === undefined || onCluster ? 0 : memoryOf(facts));
   if (place === undefined) return missed("busy", times.busyMs);
   try {
