@@ -1,6 +1,10 @@
 import assert from "node:assert/strict";
+import { join } from "node:path";
+import { tableFromArrays, tableToIPC } from "apache-arrow";
 import { test } from "vitest";
-import { needOf, type TableFacts } from "./inspect.ts";
+import { openClient, temporaryDirectory } from "../../../../test/fixtures/dir/directory-backend.ts";
+import { createLocalStore } from "../format/local/local-store.ts";
+import { inspectTable, needOf, type TableFacts } from "./inspect.ts";
 import { DEFAULT_POLICY } from "./policy.ts";
 
 const MIB = 1024 * 1024;
@@ -80,6 +84,17 @@ test("a large fragment does not keep small ones from being joined", () => {
   assert.deepEqual(need({ small: small(57, trickle) }), { work: "all", when: "now" });
   const quiet = { ...trickle, largest: 80_000 };
   assert.deepEqual(need({ small: small(3, quiet) }), { work: "all", when: "when quiet" });
+});
+
+test("fragments of 4 MiB and more are counted by their files", async (t) => {
+  const root = await temporaryDirectory(t);
+  const client = await openClient(t, root, { maintenance: false });
+  const numbers = (count: number) =>
+    tableToIPC(tableFromArrays({ number: Float64Array.from({ length: count }, Math.random) }), "stream");
+  await client.upload("createTable", "t", {}, numbers(600_000));
+  for (const count of [1, 400_000]) await client.upload("insertIntoTable", "t", {}, numbers(count));
+  const facts = await inspectTable({ store: createLocalStore(), root: join(root, "data/t.lance").slice(1) });
+  assert.deepEqual([facts.small.fragments, facts.small.coarse], [3, 1]);
 });
 
 test("rows outside an index count by their number and share", () => {
