@@ -154,6 +154,15 @@ test("the choice of an owner ends with its column, and an owner who does not add
   await again();
   await add("loud");
   await refuse("loud");
+
+  await again();
+  await calls.post("table/t/add_columns/", columnOf(first, "loud"));
+  await calls.post("namespace/n/create", {});
+  await calls.post("table/t/rename", { new_table_name: "t", new_namespace_id: ["n"] });
+  await calls.post("namespace/n/drop", { behavior: "Cascade" });
+  await withTable(calls);
+  await add("loud");
+  await refuse("loud");
 }, 60_000);
 
 test("of owners that add a column at the same time, the one that has added it chooses its function", async (t) => {
