@@ -101,7 +101,7 @@ async function compareEngines(rounds: readonly number[], load: EngineLoad): Prom
   const figures = startFigures(
     ...["upkeep", "p50 of reads, ms", "p99 of reads, ms", "× without", "p99 of adds, ms"],
     ...["computing of the gateway, s", "for upkeep, s", "× in the gateway", "computing of Ray, s"],
-    ...["runs", "fragments joined", "fragments at the end"],
+    ...["runs", "fragments joined", "fragments at the end", "failed calls"],
   );
   const found = UPKEEPS.map((): EngineFigures[] => []);
   useGatewayCpu();
@@ -111,13 +111,13 @@ async function compareEngines(rounds: readonly number[], load: EngineLoad): Prom
   const forUpkeep = (at: number) =>
     roundsOf(
       rounds.map((round) => {
-        const [elsewhere, own] = [found[1]?.[round], found[at]?.[round]];
+        const [elsewhere, own] = [found[0]?.[round], found[at]?.[round]];
         return (own?.gatewaySeconds ?? Number.NaN) - (elsewhere?.gatewaySeconds ?? Number.NaN);
       }),
     );
   for (const [at, { name, beside: where }] of UPKEEPS.entries()) {
     const p99 = (which: number) => of(which, ({ reads }) => reads.p99);
-    const [beside, share] = [timesOf(p99(at), p99(0)), timesOf(forUpkeep(at), forUpkeep(2))];
+    const [beside, share] = [timesOf(p99(at), p99(0)), timesOf(forUpkeep(at), forUpkeep(1))];
     const goals =
       where === "cluster"
         ? [
@@ -129,7 +129,11 @@ async function compareEngines(rounds: readonly number[], load: EngineLoad): Prom
       ...[of(at, ({ reads }) => reads.p50), p99(at), beside, of(at, ({ adds }) => adds.p99)],
       ...[of(at, ({ gatewaySeconds }) => gatewaySeconds), forUpkeep(at), share],
       ...[of(at, ({ clusterSeconds }) => clusterSeconds), of(at, ({ runs }) => runs)],
-      ...[of(at, ({ joined }) => joined), of(at, ({ fragments }) => fragments)],
+      ...[
+        of(at, ({ joined }) => joined),
+        of(at, ({ fragments }) => fragments),
+        of(at, ({ failed }) => failed),
+      ],
     ];
     figures.add([name, ...cells], ...goals);
   }
