@@ -6,8 +6,8 @@ import { existsSync } from "node:fs";
 const FOLDERS = { x64: ["x86_64-linux-gnu", "lib64"], arm64: ["aarch64-linux-gnu", "lib64"] };
 const LIBRARY = "libjemalloc.so.2";
 
-/** Options of the allocator: huge pages make merges fast, and memory that has been free for a second returns to the system. */
-const OPTIONS = "oversize_threshold:0,dirty_decay_ms:1000,thp:always,narenas:4";
+/** Options of the allocator: a merge takes the time that it takes with huge pages, and a scan that with memory that is freed lazily. */
+const OPTIONS = "oversize_threshold:0,muzzy_decay_ms:-1,thp:always,narenas:4";
 
 /**
  * Returns the variables with which a gateway gets the better allocator; none where the system does not have it, where `LD_PRELOAD` is

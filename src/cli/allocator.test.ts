@@ -1,7 +1,5 @@
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
-import { promisify } from "node:util";
 import { test } from "vitest";
 import { allocatorVariables } from "../../bin/allocator.js";
 
@@ -17,27 +15,6 @@ test("a gateway gets the better allocator where the system has it, and its opera
   const own = allocatorVariables(["serve"], { MALLOC_CONF: "narenas:1" });
   assert.equal(own["MALLOC_CONF"], HAS_LIBRARY ? "narenas:1" : undefined);
 });
-
-/** Frees 256 MiB, goes on to work, and waits until most of that has left the resident memory. */
-const FREES = `
-const pieces = Array.from({ length: 64 }, () => Buffer.alloc(2 ** 22, 1));
-const full = process.memoryUsage().rss;
-for (const { buffer } of pieces) buffer.transfer(0);
-setInterval(() => {
-  // jemalloc looks for memory to return while it is called.
-  for (let time = 0; time < 2000; time++) Buffer.allocUnsafeSlow(2 ** 16).buffer.transfer(0);
-  if (full - process.memoryUsage().rss > 200 * 2 ** 20) process.exit();
-}, 20);
-`;
-
-test.runIf(HAS_LIBRARY)(
-  "memory that a gateway has freed returns to the system within seconds",
-  async () => {
-    const env = { ...process.env, ...allocatorVariables(["serve"], {}) };
-    await promisify(execFile)(process.execPath, ["--eval", FREES], { env, timeout: 60_000 });
-  },
-  70_000,
-);
 
 test("other commands, and a gateway whose operator has chosen, keep their allocator", () => {
   assert.deepEqual(allocatorVariables(["ready"], {}), {});
