@@ -17,13 +17,12 @@ import { checkExpressions, predicateSteps } from "../../engine/sql/predicate.ts"
 import { parseSql } from "../../engine/sql/trees.ts";
 import { findMisread } from "../../engine/workarounds/misread-lists/find-misread.ts";
 import type { DatasetRef } from "../../format/dataset.ts";
-import { createFieldFinder } from "../../format/files/manifest.ts";
 import { syncVersion } from "../../format/versions/make-durable.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
 import { CLUSTER_ENGINE, isForCluster, type Job, type JobFacts } from "../../jobs/job.ts";
 import { chooseEngine, workersOf } from "../../jobs/job-engine.ts";
 import type { EngineContext, ReadContext, RowJobContext } from "../context.ts";
-import { FUNCTION_KEY } from "../functions/computed-column.ts";
+import { FUNCTION_KEY, fieldIdOf } from "../functions/computed-column.ts";
 import { planFunctionFill } from "../functions/function-fill.ts";
 import { countRows, dataOfJob } from "../read/count-rows.ts";
 import { inRoomOfJob } from "../read/memory-room.ts";
@@ -101,15 +100,12 @@ export function createBackfillOperations(
         if (functionText !== undefined) {
           if (branch !== undefined) throw unsupported("a function fills no column of a branch");
           const asked = { kind: BACKFILL_COLUMN, rows: 0, ...found, workers: request.concurrency };
-          const { manifest } = await readVersion(
-            datasetOf(context, found),
-            BigInt(await wait(() => table.version())),
-          );
-          const { id } = createFieldFinder(manifest)(formatFieldPath(names));
+          const version = BigInt(await wait(() => table.version()));
+          const id = await fieldIdOf(datasetOf(context, found), version, formatFieldPath(names));
           const bound = await planFunctionFill(
             context,
             schema,
-            { location, column: field.name, field: id, text: functionText },
+            { location, column: field.name, field: id, binding: functionText },
             call,
           );
           const spread = await wait(() =>

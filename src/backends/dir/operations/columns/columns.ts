@@ -20,7 +20,6 @@ import { areCostly } from "../../engine/sql/costs.ts";
 import { exactColumns, refuseInexact, wholeExpression } from "../../engine/sql/exact-filter.ts";
 import { checkExpressions } from "../../engine/sql/predicate.ts";
 import { readSchema } from "../../engine/version-answers.ts";
-import { createFieldFinder } from "../../format/files/manifest.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
 import type { EngineContext, ReadContext } from "../context.ts";
 import {
@@ -29,6 +28,7 @@ import {
   checkInputs,
   emptyColumn,
   FUNCTION_KEY,
+  fieldIdOf,
   isFunctionColumn,
   requireRecord,
 } from "../functions/computed-column.ts";
@@ -85,8 +85,7 @@ export function createColumnOperations(
       return native.addColumnsWithSchema(file);
     });
     // After the column: of two owners that add it, the one that has added it chooses. Without this note, the column is not filled.
-    const { manifest } = await readVersion(datasetOf(context, found), version);
-    const { id: field } = createFieldFinder(manifest)(formatFieldPath([column.name]));
+    const field = await fieldIdOf(datasetOf(context, found), version, formatFieldPath([column.name]));
     const binding = bindingText(column.binding);
     const { location } = found;
     await requireFunctions(context).columns.put({ location, field, column: column.name, binding });

@@ -5,6 +5,9 @@ import type { AddColumnsEntry } from "../../../../gen/lance/namespace/v1/schema_
 import type { Call } from "../../../../namespace/call/call.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import { isJsonObject } from "../../../../runtime/text.ts";
+import type { DatasetRef } from "../../format/dataset.ts";
+import { createFieldFinder } from "../../format/files/manifest.ts";
+import { readVersion } from "../../format/versions/version-files.ts";
 import type { BoundColumn } from "../../jobs/functions/open-functions.ts";
 import type { FunctionRecord } from "../../jobs/functions/records.ts";
 import type { EngineContext } from "../context.ts";
@@ -120,6 +123,12 @@ export function bindingText(binding: FunctionBinding): string {
   return JSON.stringify(binding);
 }
 
+/** Returns the id of a column in a version of a table, by its path. */
+export async function fieldIdOf(dataset: DatasetRef, version: bigint, path: string): Promise<number> {
+  const { manifest } = await readVersion(dataset, version);
+  return createFieldFinder(manifest)(path).id;
+}
+
 /**
  * Checks that the metadata of a column names the function that an owner has chosen for it. Writers of the table can change the
  * metadata, and must not decide by it which function runs, and with which secrets.
@@ -128,11 +137,10 @@ export function bindingText(binding: FunctionBinding): string {
  */
 export async function requireBound(
   context: Pick<EngineContext, "cluster">,
-  place: Omit<BoundColumn, "binding">,
-  text: string,
+  claimed: BoundColumn,
 ): Promise<FunctionBinding> {
-  const { column } = place;
-  const bound = await requireFunctions(context).columns.get(place);
+  const { column, binding: text } = claimed;
+  const bound = await requireFunctions(context).columns.get(claimed);
   if (bound === text) return readBinding(text);
   const chosen =
     bound === undefined

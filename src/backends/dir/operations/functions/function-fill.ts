@@ -4,6 +4,7 @@ import type { ArrowSchema } from "../../../../arrow/schema.ts";
 import type { Call } from "../../../../namespace/call/call.ts";
 import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
 import { joinIdentifier } from "../../../../namespace/identifier.ts";
+import type { BoundColumn } from "../../jobs/functions/open-functions.ts";
 import type { Job, JobFacts } from "../../jobs/job.ts";
 import type { EngineContext } from "../context.ts";
 import { checkInputs, readBinding, requireBound, requireRecord } from "./computed-column.ts";
@@ -11,27 +12,21 @@ import { requireFunctions, requireOwner } from "./require-owner.ts";
 
 type Context = Pick<EngineContext, "cluster">;
 
-/** A column whose metadata names a function. */
-export interface FunctionField {
-  /** Of the table, relative to the base. */
-  readonly location: string;
-  readonly column: string;
-  /** Its id in the table. */
-  readonly field: number;
-  /** Value of the metadata. */
-  readonly text: string;
-}
-
-/** Checks that a column can be filled by its function, and returns what the job notes about it. @throws LanceError */
+/**
+ * Checks that a column can be filled by its function, and returns what the job notes about it.
+ *
+ * @param claimed the column as its metadata say it
+ * @throws LanceError
+ */
 export async function planFunctionFill(
   context: Context,
   schema: ArrowSchema,
-  { text, ...place }: FunctionField,
+  claimed: BoundColumn,
   call: Call,
 ): Promise<string> {
   requireFunctions(context);
   await requireOwner(call);
-  const binding = await requireBound(context, place, text);
+  const binding = await requireBound(context, claimed);
   checkInputs(schema, await requireRecord(context, binding), binding);
   const inputs = binding.inputs.map(([parameter, path]) => [
     parameter,
