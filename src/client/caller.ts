@@ -9,8 +9,8 @@ import { ARROW_STREAM } from "../arrow/ipc/ipc-forms.ts";
 import { type Call, createCall } from "../namespace/call/call.ts";
 import { LanceError, toLanceError } from "../namespace/errors.ts";
 import type { LanceNamespace } from "../namespace/lance-namespace.ts";
+import { checkFields } from "../pipeline/call/field-checks.ts";
 import { resolveRequest, shareContext } from "../pipeline/call/resolve.ts";
-import { checkBlankTexts } from "../pipeline/call/text-checks.ts";
 import { beforeEnd } from "../runtime/promises.ts";
 import { SILENT_LOG } from "./connections/silent-log.ts";
 import { withServerName } from "./errors.ts";
@@ -115,7 +115,7 @@ export function createCaller(
 
 /** Checks a request and resolves its object as servers do. @throws LanceError InvalidInput */
 function prepare(request: Message, call: Call): void {
-  checkBlankTexts(call.method.input, request);
+  checkFields(call.method.input, request);
   resolveRequest(request, call);
 }
 

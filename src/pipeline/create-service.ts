@@ -18,6 +18,7 @@ import { createTokenSeal } from "./access/token-seal.ts";
 import { withholdCredentials } from "./access/withhold-credentials.ts";
 import { callBackend, type Databases } from "./call/databases.ts";
 import { enterDatabase } from "./call/enter-database.ts";
+import { refuseUnfitFields } from "./call/field-checks.ts";
 import { createReceive, identify, refuseUnread } from "./call/identify.ts";
 import {
   compose,
@@ -30,7 +31,6 @@ import {
 import { fitResponse } from "./call/negotiate.ts";
 import { resolve } from "./call/resolve.ts";
 import { chooseDatabase, type Route } from "./call/route.ts";
-import { refuseBlankTexts } from "./call/text-checks.ts";
 import { keepAnswers } from "./idempotency.ts";
 import {
   type CallerCounters,
@@ -95,7 +95,7 @@ export function createService(options: ServiceOptions): Service {
     ...(authenticator === undefined ? [] : [withholdCredentials(databases)]),
     ...(options.readOnly ? [readOnly] : []),
     tellPermissions(options.readOnly === true, databases, options.version),
-    refuseBlankTexts,
+    refuseUnfitFields,
     limitConcurrency(databases),
     admitUploads(databases, budget, callerBytes(options)),
     fitResponse(budget),

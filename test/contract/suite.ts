@@ -1,5 +1,4 @@
 import { describe } from "vitest";
-import { blankTextTests } from "./blank-texts.ts";
 import { changeTests } from "./change.ts";
 import { columnTests } from "./columns.ts";
 import { concurrencyTests, rowConcurrencyTests } from "./concurrency.ts";
@@ -21,6 +20,7 @@ import { searchTests } from "./search.ts";
 import { tableTests } from "./tables.ts";
 import { textSearchTests } from "./text-search.ts";
 import { transactionTests } from "./transactions.ts";
+import { unfitFieldTests } from "./unfit-fields.ts";
 import { unsupportedTests } from "./unsupported.ts";
 import { ALL_CAPABILITIES, type Capabilities, createWorld, type Fixture, type World } from "./world.ts";
 
@@ -69,7 +69,7 @@ function rowTests(world: World): void {
   textSearchTests(world);
   mergeTests(world);
   changeTests(world);
-  blankTextTests(world);
+  unfitFieldTests(world);
   versionTests(world);
   refTests(world);
   transactionTests(world);

@@ -1,7 +1,7 @@
 import { ScalarType } from "@bufbuild/protobuf";
 import { LanceError } from "../../namespace/errors.ts";
+import { createFieldChecks } from "../call/field-checks.ts";
 import type { Interceptor } from "../call/interceptor.ts";
-import { createTextChecks } from "../call/text-checks.ts";
 
 /** Longest name, location, token or other short text of a request, in characters. */
 export const MAX_NAME_LENGTH = 64 * 1024;
@@ -15,9 +15,9 @@ const LONG_TEXTS = new Set(
   source_query value manifest udf udtf output_schema api_key auth_token`.split(/\s+/),
 );
 
-const checkNames = createTextChecks(({ scalar, name }) => {
+const checkNames = createFieldChecks(({ scalar, name }) => {
   if (scalar !== ScalarType.STRING || LONG_TEXTS.has(name)) return undefined;
-  return ({ length }) => {
+  return ({ length }: string) => {
     if (length <= MAX_NAME_LENGTH) return;
     throw new LanceError(
       "InvalidInput",

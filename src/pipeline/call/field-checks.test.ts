@@ -2,14 +2,19 @@ import assert from "node:assert/strict";
 import { create, type DescField, type DescMessage, hasOption } from "@bufbuild/protobuf";
 import { describe, it } from "vitest";
 import { LanceDbService } from "../../gen/lance/gateway/v1/lancedb_pb.ts";
+import { InsertIntoTableRequestSchema, InsertMode } from "../../gen/lance/namespace/v1/data_pb.ts";
 import { not_blank } from "../../gen/lance/namespace/v1/options_pb.ts";
 import {
   AnalyzeTableQueryPlanRequestSchema,
   QueryTableRequestSchema,
 } from "../../gen/lance/namespace/v1/query_pb.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
+import {
+  AlterTransactionRequestSchema,
+  type SetPropertyMode,
+} from "../../gen/lance/namespace/v1/transaction_pb.ts";
 import { isLanceError } from "../../namespace/errors.ts";
-import { checkBlankTexts } from "./text-checks.ts";
+import { checkFields } from "./field-checks.ts";
 
 /** Names of fields in which a blank text would mean as much as none. */
 const NEVER_BLANK = /^(?:predicate|filter|where|\w+_filt|branch|from_branch|source_tag|vector_column)$/;
@@ -21,7 +26,7 @@ function textsIn(type: DescMessage, seen = new Set<DescMessage>()): DescField[] 
   return type.fields.flatMap((field) => (field.message ? textsIn(field.message, seen) : [field]));
 }
 
-describe("checkBlankTexts", () => {
+describe("checkFields", () => {
   const requests = [LanceNamespaceService, LanceDbService].flatMap(({ methods }) =>
     methods.map(({ input }) => input),
   );
@@ -35,7 +40,7 @@ describe("checkBlankTexts", () => {
 
   it("passes texts and missing ones, and refuses blank ones in messages of any depth", () => {
     const query = (init: object) =>
-      checkBlankTexts(QueryTableRequestSchema, create(QueryTableRequestSchema, init));
+      checkFields(QueryTableRequestSchema, create(QueryTableRequestSchema, init));
     const match = (column?: string) => ({ match: { terms: "", column } });
     const words = (column?: string) => ({
       fullTextQuery: { structuredQuery: { query: { boolean: { should: [match("a"), match(column)] } } } },
@@ -52,8 +57,21 @@ describe("checkBlankTexts", () => {
     }
     const analyzed = create(AnalyzeTableQueryPlanRequestSchema, { filter: " " });
     assert.throws(
-      () => checkBlankTexts(AnalyzeTableQueryPlanRequestSchema, analyzed),
+      () => checkFields(AnalyzeTableQueryPlanRequestSchema, analyzed),
       /filter must not be blank; omit it instead$/,
     );
+  });
+
+  it("refuses values that an enum does not have, also within messages", () => {
+    const insert = (mode: InsertMode) =>
+      checkFields(InsertIntoTableRequestSchema, create(InsertIntoTableRequestSchema, { mode }));
+    for (const mode of [InsertMode.UNSPECIFIED, InsertMode.APPEND, InsertMode.OVERWRITE]) insert(mode);
+    for (const mode of [99, -1] as InsertMode[])
+      assert.throws(() => insert(mode), new RegExp(`mode has the unknown value ${mode}$`));
+    const value = { key: "a", value: "b", mode: 99 as SetPropertyMode };
+    const altered = create(AlterTransactionRequestSchema, {
+      actions: [{ action: { case: "setPropertyAction", value } }],
+    });
+    assert.throws(() => checkFields(AlterTransactionRequestSchema, altered), /mode has the unknown value 99/);
   });
 });

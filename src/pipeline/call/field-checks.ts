@@ -1,23 +1,23 @@
-import type { DescField, DescMessage, Message } from "@bufbuild/protobuf";
+import type { DescEnum, DescField, DescMessage, Message } from "@bufbuild/protobuf";
 import { not_blank } from "../../gen/lance/namespace/v1/options_pb.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import { optionOf } from "../../namespace/option.ts";
 import type { Interceptor } from "./interceptor.ts";
 
-/** Checks the text of a field; it throws a LanceError for a text that it refuses. */
-type TextCheck = (text: string) => void;
+/** Checks a value of a field: a text, or the number of an enum's value. It throws a LanceError for a value that it refuses. */
+type ValueCheck = (value: never) => void;
 
 type Fields = Record<string, unknown>;
 type FieldCheck = (message: Fields) => void;
 
 /**
- * Creates a check of texts in messages. The checks of a type are compiled once. They leave out maps, which have the names and values of
- * users, and Google's own types.
+ * Creates a check of the values in messages. The checks of a type are compiled once. They leave out maps, which have the names and values
+ * of users, and Google's own types.
  *
- * @param checkOf returns the check of a field's texts; undefined for a field without one
+ * @param checkOf returns the check of a field's values; undefined for a field without one
  */
-export function createTextChecks(
-  checkOf: (field: DescField) => TextCheck | undefined,
+export function createFieldChecks(
+  checkOf: (field: DescField) => ValueCheck | undefined,
 ): (type: DescMessage, message: Message) => void {
   const compiled = new WeakMap<DescMessage, readonly FieldCheck[]>();
   const unfinished = new Set<DescMessage>();
@@ -71,21 +71,32 @@ export function createTextChecks(
 
 /**
  * Refuses a request with a blank text in a field with the option `not_blank`: a condition that selects nothing must not become one that
- * selects everything, nor a branch without a name the main branch.
+ * selects everything, nor a branch without a name the main branch. It also refuses a value that its enum does not have, which Protobuf
+ * passes on as a number: no operation may take it for the default.
  *
  * @throws LanceError InvalidInput
  */
-export const checkBlankTexts: (type: DescMessage, request: Message) => void = createTextChecks((field) => {
-  if (!optionOf(field, not_blank)) return undefined;
-  return (text) => {
-    if (text.trim() === "") {
-      throw new LanceError("InvalidInput", `${field.name} must not be blank; omit it instead`);
-    }
-  };
+export const checkFields: (type: DescMessage, request: Message) => void = createFieldChecks((field) => {
+  if (field.enum !== undefined) return enumCheck(field.name, field.enum);
+  return optionOf(field, not_blank) ? blankCheck(field.name) : undefined;
 });
 
-/** Refuses blank texts as {@link checkBlankTexts} does. */
-export const refuseBlankTexts: Interceptor = (call, request, next) => {
-  checkBlankTexts(call.method.input, request.message);
+function blankCheck(name: string) {
+  return (text: string) => {
+    if (text.trim() === "")
+      throw new LanceError("InvalidInput", `${name} must not be blank; omit it instead`);
+  };
+}
+
+function enumCheck(name: string, { value: values }: DescEnum) {
+  return (number: number) => {
+    if (values[number] === undefined)
+      throw new LanceError("InvalidInput", `${name} has the unknown value ${number}`);
+  };
+}
+
+/** Refuses what {@link checkFields} refuses. */
+export const refuseUnfitFields: Interceptor = (call, request, next) => {
+  checkFields(call.method.input, request.message);
   return next(call, request);
 };
