@@ -38,7 +38,7 @@ export interface DescribedTables {
    * @throws LanceError the errors of the upstream
    */
   describe(call: Call, id: Identifier, isNew?: boolean): Promise<DescribedTable>;
-  /** Forgets all descriptions of a table, because a call changes it. */
+  /** Forgets all descriptions of a table, or of the tables in a namespace, because a call changes it. */
   forget(id: Identifier): void;
 }
 
@@ -172,9 +172,11 @@ export function createDescribedTables(
       return requests.ask(key + demands, call, (own) => send(key, id, own));
     },
     forget(id) {
-      const name = nameOf(id);
-      for (const key of keysOf.get(name) ?? []) kept.delete(key);
-      keysOf.delete(name);
+      for (const [name, keys] of keysOf) {
+        if (!isWithin(name, id)) continue;
+        for (const key of keys) kept.delete(key);
+        keysOf.delete(name);
+      }
     },
   };
 }
@@ -246,4 +248,10 @@ function isDenial(error: unknown): boolean {
 /** Unlike the joined names, it is another text for each identifier. */
 function nameOf(id: Identifier): string {
   return JSON.stringify(id);
+}
+
+/** Whether a name is that of an object, or of one below it. */
+function isWithin(name: string, id: Identifier): boolean {
+  const own = nameOf(id);
+  return name === own || id.length === 0 || name.startsWith(`${own.slice(0, -1)},`);
 }

@@ -10,6 +10,7 @@ import { beginCall } from "../../../test/support/caller.ts";
 import { refused } from "../../../test/support/expect.ts";
 import { BasePathSchema, ManifestSchema } from "../../gen/lance/format/table_pb.ts";
 import { LanceDbService } from "../../gen/lance/gateway/v1/lancedb_pb.ts";
+import { DropNamespaceBehavior } from "../../gen/lance/namespace/v1/namespace_pb.ts";
 import { isLanceError, LanceError } from "../../namespace/errors.ts";
 import type { LanceNamespace } from "../../namespace/lance-namespace.ts";
 import { manifestKey } from "../dir/format/dataset.ts";
@@ -109,6 +110,27 @@ describe("rows of an upstream's tables", () => {
     // A drop through this gateway is seen at once.
     await bob.dropTable({ id: ID });
     await refused("TableNotFound", alice.countTableRows({ id: ID }));
+  });
+
+  test("are not read by a description from before a call through the gateway that changed the catalog", async (t) => {
+    const { client, upstream } = await openComposed(t, undefined, { maxStalenessMs: 60_000 });
+    await client.createNamespace({ id: ["n"] });
+    const tables = { old: ["n", "old"], taken: ["n", "taken"], root: ID };
+    for (const [rows, id] of Object.values(tables).entries()) {
+      await client.createTable({ id }, personStream(people(rows + 1)));
+      assert.equal(await count(client, id), BigInt(rows + 1));
+    }
+    // Another gateway drops the table whose name another one gets here.
+    await upstream.dropTable({ id: tables.taken });
+    await client.renameTable({ id: tables.old, newTableName: "taken" });
+    assert.equal(await count(client, tables.taken), 1n);
+
+    const operation = { case: "deregisterTable", value: { id: tables.root } } as const;
+    await client.batchCommitTables({ operations: [{ operation }] });
+    await refused("TableNotFound", client.countTableRows({ id: tables.root }));
+
+    await client.dropNamespace({ id: ["n"], behavior: DropNamespaceBehavior.CASCADE });
+    await refused("TableNotFound", client.countTableRows({ id: tables.taken }));
   });
 
   test.for([0, 60_000])(

@@ -9,6 +9,7 @@ import {
 } from "../../gen/lance/namespace/v1/table_pb.ts";
 import type { Call } from "../../namespace/call/call.ts";
 import { checkChosenLocation } from "../../namespace/call/chosen-location.ts";
+import { createClearing } from "../../namespace/call/clearing.ts";
 import { isLanceError, LanceError } from "../../namespace/errors.ts";
 import { type Identifier, joinIdentifier } from "../../namespace/identifier.ts";
 import {
@@ -260,22 +261,16 @@ function withCheckedLocations({
   };
 }
 
-/** Makes operations that change the catalog forget the description of their object. */
+/** Makes operations that change the catalog forget the descriptions of the objects that they name, and of those below. */
 function forgetting(
   operations: Partial<LanceNamespace>,
   forget: (id: Identifier) => void,
 ): Partial<LanceNamespace> {
+  const clearing = createClearing(forget);
   return Object.fromEntries(
-    Object.entries(operations).map(([name, handler]) => {
-      if (isReadOperation(name)) return [name, handler];
-      const forgets: AnyHandler = async (...args) => {
-        try {
-          return await (handler as AnyHandler)(...args);
-        } finally {
-          forget(callIn(args).id);
-        }
-      };
-      return [name, forgets];
-    }),
+    Object.entries(operations).map(([name, handler]) => [
+      name,
+      isReadOperation(name) ? handler : clearing(METHODS[name as keyof typeof METHODS], handler),
+    ]),
   );
 }

@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { type DescMethod, fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
 import { type Call, copyCall, type Validation } from "../../namespace/call/call.ts";
+import { createClearing } from "../../namespace/call/clearing.ts";
 import { type Flight, startFlight } from "../../namespace/call/flight.ts";
 import { demandsFreshness } from "../../namespace/call/headers.ts";
 import type { NoteDecision } from "../../namespace/figures.ts";
@@ -9,8 +10,7 @@ import { factsOf } from "../../namespace/operations/operations.ts";
 import type { SharedCounter } from "../../runtime/threads/sharing.ts";
 import type { HeaderPolicy } from "../upstream-identity/headers.ts";
 import type { SignRequest, UpstreamCredentials, UpstreamIdentity } from "../upstream-identity/identity.ts";
-import { createClearing, shareClears } from "./clearing.ts";
-import { createSlots, lastingHeaders, lifetimeOf, packAnswer } from "./slots.ts";
+import { createSlots, lastingHeaders, lifetimeOf, packAnswer, shareClears } from "./slots.ts";
 
 /** Bounds of a cache. */
 export interface UpstreamCacheLimits {

@@ -1,14 +1,12 @@
 import type { DescMethod, Message } from "@bufbuild/protobuf";
-import type { Call } from "../../namespace/call/call.ts";
-import { type Identifier, parseIdentifier } from "../../namespace/identifier.ts";
-import type { SharedCounter } from "../../runtime/threads/sharing.ts";
-import type { Slots } from "./slots.ts";
+import { type Identifier, parseIdentifier } from "../identifier.ts";
+import type { Call } from "./call.ts";
 
 type Single = (request: Message, ...rest: unknown[]) => Promise<Message>;
 type Streaming = (request: Message, call: Call) => AsyncIterable<Message>;
 
 /**
- * Evicts what handlers of writing calls may touch: before the call, so that no caller gets a value that may change
+ * Clears what is kept of the objects that handlers of writing calls may touch: before the call, so that no caller gets a value that may change
  * now, and after it, because another caller may have asked meanwhile. A call that failed or was cancelled may have
  * had an effect.
  */
@@ -98,37 +96,4 @@ function messagesIn(value: unknown): readonly Fields[] {
 
 function isMessageLike(value: unknown): value is Fields {
   return typeof value === "object" && value !== null && "$typeName" in value;
-}
-
-/**
- * Evicts all values when another worker of the process has cleared some, so that a caller that was answered by one
- * worker sees its write through all of them.
- *
- * @param clears number of times that workers have cleared objects. Default: there is a single worker.
- */
-export function shareClears<T>(slots: Slots<T>, clears: SharedCounter | undefined): Slots<T> {
-  if (clears === undefined) return slots;
-  let seen = clears.value;
-
-  function followOthers(): void {
-    const { value } = clears as SharedCounter;
-    if (value === seen) return;
-    seen = value;
-    slots.clear([]);
-  }
-  return {
-    ...slots,
-    get(key) {
-      followOthers();
-      return slots.get(key);
-    },
-    has(key, value) {
-      followOthers();
-      return slots.has(key, value);
-    },
-    clear(id) {
-      slots.clear(id);
-      if (clears.increment() === seen) seen++;
-    },
-  };
 }
