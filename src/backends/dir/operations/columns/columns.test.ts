@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { create } from "@bufbuild/protobuf";
+import { create, fromJson, type JsonObject } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import { Int32, Table, tableToIPC, vectorFromArray } from "apache-arrow";
 import { test } from "vitest";
@@ -48,6 +48,53 @@ for (const [what, operation, init, engineMethod] of changes) {
     assert.deepEqual(schema?.fields[0]?.metadata, { unit: "m" });
   });
 }
+
+test("a column is changed, or gets metadata, once in a call, however its path is written", async (t) => {
+  const client = await openClient(t, await temporaryDirectory(t));
+  await client.upload("createTable", "t", {}, rows([1]));
+  const alterations = [
+    { path: "name", rename: "first" },
+    { path: "`name`", rename: "second" },
+  ];
+  const altering = client.call("alterTableAlterColumns", "t", { alterations });
+  await assert.rejects(altering, failsWith("InvalidInput"));
+  const metadata: Record<string, { value: string }> = { a: { value: "1" } };
+  const updates = ["id", "`id`"].map((path) => ({ path, metadata, replace: true }));
+  const updating = client.call("updateFieldMetadata", "t", { updates });
+  await assert.rejects(updating, failsWith("InvalidInput"));
+  const { version, schema } = await client.call("describeTable", "t", { loadDetailedMetadata: true });
+  assert.equal(version, 1n);
+  assert.deepEqual(schema?.fields[0]?.metadata, {});
+  assert.equal(schema?.fields[1]?.name, "name");
+});
+
+test("a type that says more than it can mean is refused and changes nothing", async (t) => {
+  const client = await openClient(t, await temporaryDirectory(t));
+  await client.upload("createTable", "t", {}, rows([1]));
+  const item = { name: "item", type: { type: "float64" } };
+  const alter = (path: string, dataType: JsonObject) =>
+    client.call("alterTableAlterColumns", "t", {
+      alterations: [{ path, dataType: fromJson(ValueSchema, dataType) }],
+    });
+  for (const [path, dataType] of [
+    ["id", { type: "int64", length: 9 }],
+    ["id", { type: "int64", length: -1 }],
+    ["id", { type: "int64", fields: [item] }],
+    ["id", { type: "int64", unit: "ns" }],
+    ["vector", { type: "fixed_size_list:float64:2", length: 3 }],
+    ["vector", { type: "fixed_size_list:float16:2", fields: [item] }],
+    ["vector", { type: "fixed_size_list", length: 2, fields: [item, item] }],
+  ] as const)
+    await assert.rejects(alter(path, dataType as never), failsWith("InvalidInput"), JSON.stringify(dataType));
+  assert.equal((await client.call("describeTable", "t", { loadDetailedMetadata: true })).version, 1n);
+  await alter("id", { type: "int64", logical_type: "int64", length: 0, fields: [] });
+  await alter("vector", { type: "fixed_size_list:float64:2", length: 2 });
+  const { schema } = await client.call("describeTable", "t", { loadDetailedMetadata: true });
+  assert.deepEqual(
+    schema?.fields.map(({ type }) => type?.type),
+    ["int64", "utf8", "fixed_size_list"],
+  );
+});
 
 test("a field of a struct does not get the name of another one, but two may change names", async (t) => {
   const client = await openClient(t, await temporaryDirectory(t));

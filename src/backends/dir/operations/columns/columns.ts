@@ -132,19 +132,16 @@ export function createColumnOperations(
     async alterTableAlterColumns({ branch, alterations }, call) {
       requireSome(alterations, "alterations");
       const changes = alterations.map(checkAlteration);
-      requireDistinct(
-        changes.map(({ path }) => path),
-        "alterations",
-      );
+      // The engine would keep the last change of a column.
+      const paths = changes.map(({ path }) => formatFieldPath(parseFieldPath(path)));
+      requireDistinct(paths, "alterations");
       const alter = async (native: NativeTable, schema: ArrowSchema) => {
         const resolved = changes.map((each) => ({ ...each, path: enginePath(schema, each.path) }));
         checkSiblings(schema, resolved);
         return native.alterColumns(resolved);
       };
       // Another type means new values of the whole column.
-      const rewritten = changes
-        .filter(({ dataType }) => dataType !== undefined)
-        .map(({ path }) => formatFieldPath(parseFieldPath(path)));
+      const rewritten = paths.filter((_, at) => changes[at]?.dataType !== undefined);
       const version = await change(call, branch, alter, { expressions: rewritten });
       return create(AlterTableAlterColumnsResponseSchema, { version });
     },

@@ -17,6 +17,15 @@ const LANCE_NAMES = new Map<string, string>([
   ["duration", "duration:us"],
 ]);
 
+/** Types whose length is a part of them, or says the precision and scale of a decimal. */
+const TAKES_LENGTH = /^(?:fixed_size_|decimal:)/;
+
+/** Maximum number of fields of the types that have some. */
+const MOST_FIELDS: ReadonlyMap<string, number> = new Map([
+  ["struct", Number.POSITIVE_INFINITY],
+  ...["list", "large_list", "fixed_size_list", "map"].map((name) => [name, 1] as const),
+]);
+
 /** The deepest nesting of types that is accepted. */
 const MAX_DEPTH = 64;
 
@@ -53,7 +62,9 @@ function convert(type: JsonValue | undefined, depth: number): EngineType {
   if (depth > MAX_DEPTH) throw invalid(`types are nested deeper than ${MAX_DEPTH}`);
   if (typeof type === "string") return named(type, undefined, depth);
   if (typeof type !== "object" || type === null || Array.isArray(type)) throw malformed(type);
-  const { type: name, logical_type: logical, length, fields = [] } = type;
+  const { type: name, logical_type: logical, length, fields = [], ...others } = type;
+  const [other] = Object.keys(others);
+  if (other !== undefined) throw invalid(`${JSON.stringify(other)} is not a member of a type`);
   const text = typeof logical === "string" ? logical : name;
   const size = length === null ? undefined : length;
   if (
@@ -64,7 +75,11 @@ function convert(type: JsonValue | undefined, depth: number): EngineType {
     throw malformed(type);
   }
   const result = named(text, size as number | undefined, depth);
+  // The engine ignores both where they mean nothing.
+  if (size && !TAKES_LENGTH.test(result.type)) throw invalid(`${text} has no length`);
   if (fields.length === 0) return result;
+  const most = result.fields === undefined ? (MOST_FIELDS.get(result.type) ?? 0) : 0;
+  if (fields.length > most) throw invalid(`${text} has at most ${most} fields, not ${fields.length}`);
   return { ...result, fields: fields.map((field) => convertField(field, depth)) };
 }
 
@@ -79,6 +94,8 @@ function named(text: string, length: number | undefined, depth: number): EngineT
   const lower = text.trim().toLowerCase();
   const vector = /^fixed_size_list:(.+):(\d+)$/.exec(lower);
   if (vector !== null) {
+    if (length !== undefined && length !== Number(vector[2]))
+      throw invalid(`${lower} has the length ${vector[2]}, not ${length}`);
     const item = { name: "item", type: convert(vector[1], depth + 1), nullable: true };
     return { type: "fixed_size_list", length: Number(vector[2]), fields: [item] };
   }

@@ -1,4 +1,5 @@
 import { create } from "@bufbuild/protobuf";
+import { formatFieldPath, parseFieldPath } from "../../../../arrow/field-path.ts";
 import type { Manifest } from "../../../../gen/lance/format/table_pb.ts";
 import { type StringMap, StringMapSchema } from "../../../../gen/lance/namespace/v1/common_pb.ts";
 import {
@@ -9,6 +10,7 @@ import {
 import type { Call } from "../../../../namespace/call/call.ts";
 import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
+import { firstRepeated } from "../../../../runtime/collections.ts";
 import { ITEMS_PER_STEP, inSlices, type Steps } from "../../../../runtime/pace.ts";
 import { cancellationOf } from "../../concurrency/wait.ts";
 import type { DataContext } from "../../data/data-context.ts";
@@ -74,10 +76,10 @@ function* metadataOf(manifest: Manifest, paths: readonly string[]): Steps<Record
 function checkUpdates(updates: readonly UpdateFieldMetadataEntry[]): Record<string, MapChange> {
   if (updates.length === 0) throw new LanceError("InvalidInput", "updates must not be empty");
   const changes = new Map<string, MapChange>();
+  const twice = firstRepeated(updates.map(({ path }) => formatFieldPath(parseFieldPath(path))));
+  if (twice !== undefined)
+    throw new LanceError("InvalidInput", `updates names ${JSON.stringify(twice)} twice`);
   for (const { path, metadata, replace = false } of updates) {
-    if (changes.has(path)) {
-      throw new LanceError("InvalidInput", `updates names ${JSON.stringify(path)} twice`);
-    }
     const entries = Object.entries(metadata).map(([key, { value }]) => [key, value ?? null] as const);
     changes.set(path, { entries: Object.fromEntries(entries), replace });
   }
