@@ -135,6 +135,38 @@ test("drops the table that is used least recently when a further one does not fi
   }
 });
 
+test("keeps tables in a compressed form", async () => {
+  const tight = createSqlEngine({ keptMib: 1 });
+  try {
+    const teams = (prefix: string) =>
+      tableFromArrays({ team: Array.from({ length: 60_000 }, (_, i) => `${prefix} ${i % 5}`) });
+    // Each has about a megabyte as DuckDB computes with it.
+    const sources = tablesInMemory({ a: teams("red"), b: teams("blue"), c: teams("green") });
+    let scans = 0;
+    const tables: SqlTables = {
+      open: async (name, signal) => ({ ...(await sources.open(name, signal)), version: 1n }),
+      scan(...args) {
+        scans++;
+        return sources.scan(...args);
+      },
+      stateOf: async ({ path }) => path.join("."),
+    };
+    const round = async () => {
+      for (const name of ["a", "b", "c"])
+        assert.match(
+          String((await first(`SELECT max(team) AS m FROM ${name}`, tables, "ada", tight))?.["m"]),
+          / 4$/,
+        );
+    };
+    for (let i = 0; i < 6; i++) await round();
+    const before = scans;
+    await round();
+    assert.equal(scans, before);
+  } finally {
+    await tight.close();
+  }
+});
+
 test("a statement that fails beside a table that is too large to be kept fails with its own error", async () => {
   const tight = createSqlEngine({ keptMib: 1 });
   try {

@@ -87,6 +87,8 @@ async function answer(request: Request, body: Uint8Array): Promise<void> {
       const { name, table } = request;
       setTables({ tables: [table], places: [0] });
       await duckdb.query(connection, `CREATE TABLE ${KEPT_SCHEMA}.${name} AS FROM ${SCAN_FUNCTION}(0)`);
+      // Compresses it.
+      await duckdb.query(connection, "CHECKPOINT");
       reply({ kind: "done" }, await keptBytes());
       break;
     }

@@ -47,6 +47,7 @@ export class TokenReader {
   /** Whether words or marks are next, in any case of letters. */
   isNext(...texts: readonly string[]): boolean {
     const first = this.#next;
+    if (!isWord(first, texts[0] ?? "")) return false;
     const isNext = texts.every((text) => isWord(this.take(), text));
     this.#next = first;
     return isNext;
