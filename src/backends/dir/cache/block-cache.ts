@@ -22,6 +22,8 @@ export interface BlockCache {
   has(object: CachedObject, index: number): boolean;
   /** Reads a block; undefined if it is not here, or damaged. */
   read(object: CachedObject, index: number): Promise<Buffer | undefined>;
+  /** Returns neighbouring blocks, from the first to the last position, that are all in memory; undefined if one is not. */
+  readMemory(object: CachedObject, first: number, last: number): readonly Buffer[] | undefined;
   /** Keeps a block. */
   put(object: CachedObject, index: number, bytes: Buffer): void;
   /** Has all blocks of an object stay as long as blocks that are read often. */
@@ -118,6 +120,10 @@ export function createBlockCache(options: BlockCacheOptions): BlockCache {
     const kept = object as Kept;
     if (kept.blocks.size > 0 || kept.loading.size > 0 || objects.get(kept.name) !== kept) return;
     objects.delete(kept.name);
+  }
+  function touch(block: Block): void {
+    memory.touch(block);
+    slots?.touch(block);
   }
   function keepInMemory(block: Block, bytes: Buffer): void {
     block.bytes = bytes;
@@ -236,11 +242,22 @@ export function createBlockCache(options: BlockCacheOptions): BlockCache {
     find: (name) => objects.get(name),
     open,
     has: (object, index) => (object as Kept).blocks.has(index),
+    readMemory(object, first, last) {
+      const found: Buffer[] = [];
+      for (let index = first; index <= last; index += 1) {
+        const block = (object as Kept).blocks.get(index);
+        const bytes = block?.bytes ?? block?.writing;
+        if (bytes === undefined) return undefined;
+        found.push(bytes);
+      }
+      for (let index = first; index <= last; index += 1) touch((object as Kept).blocks.get(index) as Block);
+      counters.add("hitsMemory", found.length);
+      return found;
+    },
     async read(object, index) {
       const block = (object as Kept).blocks.get(index);
       if (block === undefined) return undefined;
-      memory.touch(block);
-      slots?.touch(block);
+      touch(block);
       const inMemory = block.bytes ?? block.writing;
       if (inMemory !== undefined) {
         counters.add("hitsMemory", 1);

@@ -45,6 +45,16 @@ const TAKEN_OVER: ReadonlySet<string> = new Set([
   ...["endpoint_url_sts", "proxy_url", "proxy_ca_certificate", "proxy_excludes"],
 ]);
 
+/**
+ * Reads per second of the engine, which by itself makes at most 5,000, and 2,000 at first, as S3 wants it of a client: a search makes up to 15,
+ * nearly all of which the listener answers. Each second in which a service refuses requests as too many still halves the rate.
+ */
+const REQUEST_RATE = {
+  lance_aimd_initial_rate: "20000",
+  lance_aimd_max_rate: "20000",
+  lance_aimd_burst_capacity: "2000",
+};
+
 /** Joins the cache that another thread has started. */
 export function joinCache(access: CacheAccess): BucketCache {
   const { port, secret } = access;
@@ -63,6 +73,7 @@ export function joinCache(access: CacheAccess): BucketCache {
         ([name]) => !TAKEN_OVER.has(name.toLowerCase().replace(/^(?:aws|s3)_/, "")),
       );
       return {
+        ...REQUEST_RATE,
         ...Object.fromEntries(kept),
         aws_endpoint: `http://127.0.0.1:${port}`,
         allow_http: "true",

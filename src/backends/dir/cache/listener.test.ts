@@ -199,6 +199,38 @@ test("requests go to the service with its own credentials and headers", async (t
   assert.equal(headers.host, `127.0.0.1:${s3.port}`);
 });
 
+test("a read with a condition or a key of its own goes to the bucket, also if its blocks are in memory", async (t) => {
+  const { s3, send } = await startTestCache(t);
+  s3.put(DATA_KEY, BYTES);
+  const range = "bytes=10-19";
+  const read = (headers: Readonly<Record<string, string>>) =>
+    send("GET", DATA_KEY, { headers: { range, ...headers } });
+  for (let times = 0; times < 2; times += 1) assert.deepEqual((await read({})).bytes, BYTES.subarray(10, 20));
+  s3.take();
+  for (const headers of [
+    ...[{ "if-match": '"other"' }, { "if-none-match": '"other"' }, { "if-range": '"other"' }],
+    { "if-modified-since": new Date(0).toUTCString() },
+    { "x-amz-server-side-encryption-customer-algorithm": "AES256" },
+  ]) {
+    await read(headers as unknown as Record<string, string>);
+    assert.equal(s3.take().length, 1, JSON.stringify(headers));
+  }
+  await send("GET", `${DATA_KEY}?versionId=1`, { headers: { range } });
+  assert.equal(s3.take().length, 1);
+  // An object that is written again through the listener is read as it is.
+  const changed = randomBytes(10_000);
+  await send("PUT", DATA_KEY, { body: changed });
+  assert.deepEqual((await read({})).bytes, changed.subarray(10, 20));
+});
+
+test("the engine may read faster from the cache than from a bucket, unless an option says how fast", async (t) => {
+  const { s3, joined } = await startTestCache(t);
+  const rateOf = async (options: Readonly<Record<string, string>>) =>
+    (await joined.engineOptions({ ...s3.options, ...options }))["lance_aimd_max_rate"];
+  assert.equal(await rateOf({}), "20000");
+  assert.equal(await rateOf({ lance_aimd_max_rate: "300" }), "300");
+});
+
 test("headers of the protocol reach the bucket with each read, and are signed", async (t) => {
   const { s3, send } = await startTestCache(t);
   s3.put(DATA_KEY, BYTES);

@@ -5,12 +5,12 @@ import { pipeline } from "node:stream/promises";
 import { putNewest } from "../../../runtime/collections.ts";
 import { createPace } from "../../../runtime/pace.ts";
 import type { BlockCache } from "./block-cache.ts";
-import { cacheableKindOf, hasCustomerKey } from "./cacheable.ts";
+import { cacheableKindOf } from "./cacheable.ts";
 import type { CacheControl, CachedFiles } from "./control.ts";
 import type { CacheCounters } from "./counters.ts";
+import { createKeptAnswers, headersOf, isPlainRead, writeHeadOf } from "./kept-answers.ts";
 import { parseRange } from "./ranges.ts";
 import { type CachedRead, createReadThrough, RefusedError, UncacheableError } from "./read-through.ts";
-import type { ObjectFacts } from "./record.ts";
 import { createSignatureCheck } from "./signature.ts";
 import type { Upstream, UpstreamRequest } from "./upstream.ts";
 import { noteWrites } from "./written-objects.ts";
@@ -55,10 +55,12 @@ export async function startListener(options: ListenerOptions): Promise<CacheList
   }
   const signerOf = options.secret === undefined ? accessKeyIdOf : createSignatureCheck(options.secret);
   const readThrough = createReadThrough(cache, counters);
+  const kept = createKeptAnswers(cache, counters);
 
   async function answer(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
-    const accessKeyId = signerOf(incoming);
-    const upstream = accessKeyId === undefined ? undefined : upstreamOf(accessKeyId);
+    const accessKeyId = signerOf(incoming) ?? "";
+    if (kept.answer(accessKeyId, incoming, response)) return;
+    const upstream = upstreamOf(accessKeyId);
     const request = upstream && parseRequest(incoming);
     if (upstream === undefined || request === undefined) {
       incoming.resume();
@@ -74,15 +76,15 @@ export async function startListener(options: ListenerOptions): Promise<CacheList
     const range = request.headers["range"];
     const parsed = range === undefined ? undefined : parseRange(range);
     const isPlain = Object.keys(request.query).length === 0 && (range === undefined || parsed !== undefined);
-    const isConditional = CONDITIONS.some((name) => name in request.headers);
-    const isOpen = !isConditional && !hasCustomerKey(request.headers);
-    if (kind === undefined || !isPlain || !isOpen) return pass(upstream, request, incoming, response);
+    if (kind === undefined || !isPlain || !isPlainRead(request.headers))
+      return pass(upstream, request, incoming, response);
     const name = await nameIn(key);
     if (method === "HEAD") {
       const known = range === undefined ? cache.find(name) : undefined;
       if (known === undefined) return pass(upstream, request, incoming, response);
       return void response.writeHead(200, { ...headersOf(known), "content-length": known.size }).end();
     }
+    kept.note(accessKeyId, incoming.url ?? "", name);
     const headers = protocolHeaders(request.headers);
     return read({ upstream, bucket, key, kind, name, range: parsed, headers }, request, incoming, response);
   }
@@ -101,11 +103,7 @@ export async function startListener(options: ListenerOptions): Promise<CacheList
     if (found === undefined) return pass(read.upstream, request, incoming, response);
     const { facts, start, end, bytes } = found;
     const isPart = request.headers["range"] !== undefined;
-    response.writeHead(isPart ? 206 : 200, {
-      ...headersOf(facts),
-      "content-length": end - start,
-      ...(isPart && { "content-range": `bytes ${start}-${end - 1}/${facts.size}` }),
-    });
+    writeHeadOf(response, facts, { start, end }, isPart);
     for await (const piece of bytes) {
       if (response.destroyed) break;
       if (!response.write(piece)) await untilWritable(response);
@@ -236,9 +234,6 @@ const MAX_CONNECTIONS = 8_192;
 /** Bytes after which a fill waits for the disk. */
 const FILL_PAUSE = 8 * 2 ** 20;
 
-/** Conditions of reads, which the service decides. */
-const CONDITIONS = ["if-match", "if-none-match", "if-modified-since", "if-unmodified-since", "if-range"];
-
 /** Returns the access key id with which a request is signed; undefined without one. */
 function accessKeyIdOf({ headers }: IncomingMessage): string | undefined {
   return /^AWS4-HMAC-SHA256 Credential=([^/,]+)\//.exec(headers.authorization ?? "")?.[1];
@@ -273,22 +268,6 @@ function endToEnd(headers: Readonly<Record<string, string>>): Record<string, str
 /** Returns the headers of the protocol, such as that of a requester who pays, which the service needs for each request. */
 function protocolHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => name.startsWith("x-amz-")));
-}
-
-/** Headers of the objects that are known. */
-const headersOfObjects = new WeakMap<ObjectFacts, Readonly<Record<string, string>>>();
-
-function headersOf(object: ObjectFacts): Readonly<Record<string, string>> {
-  const known = headersOfObjects.get(object);
-  if (known !== undefined) return known;
-  const headers = {
-    etag: object.tag,
-    "last-modified": new Date(object.modified).toUTCString(),
-    "accept-ranges": "bytes",
-    "content-type": "application/octet-stream",
-  };
-  headersOfObjects.set(object, headers);
-  return headers;
 }
 
 function refuse(response: ServerResponse, status: number, code: string): void {
