@@ -26,6 +26,10 @@ class GatewayCommits(LanceNamespace):
     def __init__(self, gateway: Gateway, task: Task) -> None:
         self._gateway = gateway
         self._task = task
+        self.rewrite: Json | None = None
+        """What the next versions rewrite; see `DriverRewrite` in the gateway's contract."""
+        self.refusal: RefusedError | None = None
+        """Why the gateway has refused a version that it would refuse again; pylance does not pass this on."""
 
     def namespace_id(self) -> str:
         return "lance-gateway-driver"
@@ -50,11 +54,12 @@ class GatewayCommits(LanceNamespace):
     def create_table_version(self, request: Any) -> CreateTableVersionResponse:
         try:
             made = self._gateway.commit(
-                int(request["version"]), request["manifest_path"], request.get("manifest_size")
+                int(request["version"]), request["manifest_path"], request.get("manifest_size"), self.rewrite
             )
         except RefusedError as error:
             if error.status == CONFLICT:
                 raise ConcurrentModificationError(str(error)) from None
+            self.refusal = error
             raise
         return CreateTableVersionResponse(version=table_version(made))
 
@@ -69,10 +74,15 @@ def table_version(found: Json) -> TableVersion:
     )
 
 
-def through(gateway: Gateway, task: Task) -> Json:
-    """Returns the options with which pylance opens the table of a task so that the gateway commits."""
+def open_through(commits: GatewayCommits, task: Task) -> LanceDataset:
+    """Opens the newest version of the table of a task so that the gateway commits."""
+    return LanceDataset(task.uri, storage_options=task.storage_options, **through(commits))
+
+
+def through(commits: GatewayCommits) -> Json:
+    """Returns the options with which pylance has the gateway commit."""
     return {
-        "namespace_client": GatewayCommits(gateway, task),
+        "namespace_client": commits,
         "table_id": ["table"],
         "namespace_client_managed_versioning": True,
     }
@@ -87,7 +97,7 @@ def commit_once(task: Task, gateway: Gateway, operation: Any, version: int | Non
             read_version=version,
             storage_options=task.storage_options,
             commit_message=message,
-            **through(gateway, task),
+            **through(GatewayCommits(gateway, task)),
         )
     except Exception:
         # The answer to a commit may have been lost, and the gateway refuses a second one.

@@ -80,11 +80,14 @@ class Gateway:
         found = self._send("describe_version", body, self._patience).get("version")
         return found if isinstance(found, dict) else None
 
-    def commit(self, version: int, manifest_path: str, manifest_size: int | None) -> Json:
+    def commit(
+        self, version: int, manifest_path: str, manifest_size: int | None, rewrite: Json | None = None
+    ) -> Json:
         """Has the gateway publish a staged manifest as the next version, which it returns."""
         body = {"version": version, "manifest_path": manifest_path}
         size = {} if manifest_size is None else {"manifest_size": manifest_size}
-        made: Json = self._send("commit", {**body, **size}, self._patience)["version"]
+        rewritten = {} if rewrite is None else {"rewrite": rewrite}
+        made: Json = self._send("commit", {**body, **size, **rewritten}, self._patience)["version"]
         return made
 
     def progress(self, step: str, done: int = 0, total: int = 0) -> None:

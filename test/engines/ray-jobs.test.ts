@@ -159,6 +159,19 @@ it("joins fragments for upkeep and for the CLI, and keeps rows and indices", asy
   assert.equal(Number((await session("compaction.py", "check")).trim().split("\n").at(-1)), made + 1);
 }, 600_000);
 
+it.each([
+  ["a plain", "plain"],
+  ["an indexed", "indexed"],
+])(
+  "joins fragments of %s table beside updates of all of them, and loses and doubles no row",
+  async (_, kind) => {
+    await session("busy.py", "make", `busy_${kind}`, kind);
+    const output = await session("busy.py", "write", `busy_${kind}`);
+    process.stderr.write(`${kind}: ${output.trim().split("\n").at(-1)}\n`);
+  },
+  900_000,
+);
+
 it("works in a bucket with the credentials that the gateway hands out", async () => {
   const server = await startS3();
   const vendFile = join(root, "vend.json");

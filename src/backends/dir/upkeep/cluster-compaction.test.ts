@@ -14,10 +14,11 @@ import { startRayStandIn } from "../../../../test/fixtures/ray/ray-stand-in.ts";
 import { type SimulatedDriver, simulateDriver } from "../../../../test/fixtures/ray/simulated-driver.ts";
 import { until } from "../../../../test/support/until.ts";
 import type { Manifest } from "../../../gen/lance/format/table_pb.ts";
-import { manifestName } from "../format/dataset.ts";
+import { type DatasetRef, manifestName } from "../format/dataset.ts";
 import { copyMessage } from "../format/files/copy-message.ts";
 import { buildManifestFile, readSection } from "../format/files/manifest-file.ts";
 import { createLocalStore } from "../format/local/local-store.ts";
+import { readTransactionMessage } from "../format/versions/transaction-records.ts";
 import { latestVersion, readVersion } from "../format/versions/version-files.ts";
 import { createDirectoryBackend, type DirectoryBackend } from "../index.ts";
 import { openDirectory } from "../open-directory.ts";
@@ -79,8 +80,18 @@ async function changeAside(
   for (let version = before + 1n; version <= after; version++) {
     const name = manifestName(version, "V2");
     await cp(`${from}/_versions/${name}`, `${to}/_versions/${name}-staged`);
-    await driver.commit(version, `${to}/_versions/${name}-staged`);
+    await driver.commit(version, `${to}/_versions/${name}-staged`, await rewriteOf(aside, version, before));
   }
+}
+
+/** Returns what a version has rewritten of an earlier one, as a driver says it. */
+async function rewriteOf(dataset: DatasetRef, version: bigint, read: bigint) {
+  const { operation } = (await readTransactionMessage(dataset, await readVersion(dataset, version))) ?? {};
+  if (operation?.case !== "rewrite") return undefined;
+  const groups = operation.value.groups.map((group) => ({
+    fragmentIds: group.oldFragments.map(({ id }) => id),
+  }));
+  return { readVersion: read, groups };
 }
 
 async function compact(root: string): Promise<void> {

@@ -195,6 +195,7 @@ function nextFragmentId(manifest: Manifest): bigint {
   return (largestFragmentId(manifest) ?? -1n) + 1n;
 }
 
-function withDeletions(flags: bigint, deletes: boolean): bigint {
+/** Returns feature flags that say whether some fragments have deleted rows. */
+export function withDeletions(flags: bigint, deletes: boolean): bigint {
   return deletes ? flags | FLAG_DELETION_FILES : flags & ~FLAG_DELETION_FILES;
 }

@@ -1,6 +1,7 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import type { Logger } from "pino";
 import type { Transaction } from "../../../../gen/lance/format/transaction_pb.ts";
+import type { DriverRewrite } from "../../../../gen/lance/gateway/v1/driver_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { ClusterRuns } from "../../../../namespace/figures.ts";
 import type { KeyedLocks } from "../../concurrency/keyed-locks.ts";
@@ -64,6 +65,8 @@ export interface DriverCommit {
   readonly operation: Transaction["operation"];
   /** The commit message of its transaction. */
   readonly message: string | undefined;
+  /** The fragments that its driver has rewritten, and of which version; undefined for other changes. */
+  readonly rewrite: Pick<DriverRewrite, "readVersion"> | undefined;
 }
 
 /** Returns why a driver may not commit a version; undefined if it may. */

@@ -54,8 +54,11 @@ export function defineClusterCompaction(context: Context): void {
 /** The operations of which a compaction consists. */
 const OPERATIONS: ReadonlySet<string | undefined> = new Set(["reserveFragments", "rewrite"]);
 
-const whyNoCompaction: CheckCommit = ({ before, next, operation }) => {
+const whyNoCompaction: CheckCommit = ({ before, next, operation, rewrite }) => {
   if (!OPERATIONS.has(operation.case)) return `a compaction makes no ${operation.case ?? "unknown change"}`;
+  // pylance does not look for the changes of others here.
+  if (operation.case === "rewrite" && rewrite === undefined)
+    return "it does not say which fragments of which version it has rewritten";
   const [old, own] = [before, next].map((file) => (file ? countRows(file.manifest).rows : 0n));
   if (old !== own) return `a compaction keeps ${old} rows, and it has ${own}`;
   const changed = before && changedPart(before.manifest, next.manifest);

@@ -1,14 +1,16 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
+import type { Transaction } from "../../../../gen/lance/format/transaction_pb.ts";
 import {
   CommitDriverVersionResponseSchema,
   DescribeDriverTaskResponseSchema,
   DescribeDriverVersionResponseSchema,
+  type DriverRewrite,
   FinishDriverTaskResponseSchema,
   ReportDriverProgressResponseSchema,
 } from "../../../../gen/lance/gateway/v1/driver_pb.ts";
 import { CreateTableVersionRequestSchema } from "../../../../gen/lance/namespace/v1/version_pb.ts";
 import { type Call, copyCall } from "../../../../namespace/call/call.ts";
-import { LanceError } from "../../../../namespace/errors.ts";
+import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
 import type { DriverOperations, LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import { readStaged, type StagedVersion } from "../../format/changes/staged-version.ts";
 import type { DatasetRef } from "../../format/dataset.ts";
@@ -21,6 +23,7 @@ import type { CatalogDataContext, DirectAccessContext, JobContext } from "../con
 import { findTable } from "../tables/find-table.ts";
 import { datasetOf } from "../tables/open-data.ts";
 import { toTableVersion } from "../versions/versions.ts";
+import { type CarriedRewrite, carryDeletions } from "./carried-deletions.ts";
 import { tableOf } from "./jobs.ts";
 
 /** A run of a driver, as its calls name it. */
@@ -32,6 +35,10 @@ interface RunOfJob {
 /** Most characters of a report about progress; the record is read with each look at the job. */
 const MAX_STEP_LENGTH = 500;
 
+/** Longest wait for running changes of a table before a commit, and longest wait of later ones for it, in milliseconds. */
+const DRAIN_MS = 1_000;
+const HOLD_MS = 2_000;
+
 /** The calls by which the drivers on a cluster get their tasks, commit and report; each is for the job of its key alone. */
 export function createDriverOperations(
   context: CatalogDataContext & JobContext & DirectAccessContext,
@@ -40,6 +47,26 @@ export function createDriverOperations(
 ): DriverOperations {
   const { catalog, jobs, layout, store, clientStorageOptions, vendor, mostVended } = context;
   const { records } = cluster;
+  /** Compactions that have begun to commit, each with what lets the changes pass that wait for it. */
+  const committing = new Map<string, { open: (() => void) | undefined }>();
+
+  /** Has changes of a table wait for a compaction that has begun to commit before, and was overtaken. */
+  async function holdChanges(jobId: string, path: string): Promise<void> {
+    const before = committing.get(jobId);
+    if (before === undefined) committing.set(jobId, { open: undefined });
+    if (before === undefined || before.open !== undefined) return;
+    const open = await context.gate.close(path, DRAIN_MS);
+    const timer = setTimeout(() => letPass(jobId), HOLD_MS);
+    before.open = () => {
+      clearTimeout(timer);
+      open();
+    };
+  }
+
+  function letPass(jobId: string): void {
+    committing.get(jobId)?.open?.();
+    committing.delete(jobId);
+  }
 
   /** Returns the job whose driver calls. @throws LanceError Unauthenticated, for anybody else */
   async function jobOf({ jobId, run }: RunOfJob, { identity }: Call): Promise<Job> {
@@ -63,11 +90,21 @@ export function createDriverOperations(
     const table = await findTable(context, tables, id);
     if (table === undefined || table.location !== job.spec["location"])
       throw new LanceError("TableNotFound", `the table of the job ${job.id} is gone`);
-    return { id, dataset: datasetOf(context, table) };
+    return { id, path: table.path, dataset: datasetOf(context, table) };
   }
 
-  /** @throws LanceError InvalidInput for a version that is not what a job is for, ConcurrentModification if it is not the next */
-  async function checkCommit(job: Job, dataset: DatasetRef, staged: StagedVersion): Promise<void> {
+  /**
+   * Checks a version that a driver has staged.
+   *
+   * @returns its operation, and the version that takes its place if others have deleted rows meanwhile
+   * @throws LanceError InvalidInput for a version that is not what a job is for, ConcurrentModification if it is not the next
+   */
+  async function checkCommit(
+    job: Job,
+    { dataset, path }: { readonly dataset: DatasetRef; readonly path: string },
+    staged: StagedVersion,
+    rewrite: DriverRewrite | undefined,
+  ): Promise<{ carried: CarriedRewrite | undefined; operation: Transaction["operation"]["case"] }> {
     const { version } = staged;
     const latest = await latestVersion(dataset);
     const next = (latest?.version ?? 0n) + 1n;
@@ -75,14 +112,24 @@ export function createDriverOperations(
       throw new LanceError("ConcurrentModification", `the next version is ${next}, not ${version}`);
     const file = await readStaged(dataset, staged);
     const transaction = await readTransactionMessage(dataset, file);
+    // A rewrite reserves ids at the beginning of each attempt.
+    if (rewrite && transaction?.operation.case === "reserveFragments") await holdChanges(job.id, path);
+    const before = latest && (await readVersion(dataset, latest.version));
+    const carried =
+      rewrite && before && transaction?.operation.case === "rewrite"
+        ? await carryDeletions(dataset, { before, next: file, transaction, rewrite })
+        : undefined;
+    const {
+      readVersion: read = 0n,
+      operation,
+      transactionProperties,
+    } = carried?.transaction ?? transaction ?? {};
     await cluster.checkCommit(job, {
-      dataset,
-      before: latest && (await readVersion(dataset, latest.version)),
-      next: file,
-      readVersion: transaction?.readVersion ?? 0n,
-      operation: transaction?.operation ?? { case: undefined },
-      message: transaction?.transactionProperties[COMMIT_MESSAGE],
+      ...{ dataset, before, next: carried?.file ?? file, readVersion: read, rewrite },
+      operation: operation ?? { case: undefined },
+      message: transactionProperties?.[COMMIT_MESSAGE],
     });
+    return { carried, operation: operation?.case };
   }
 
   return {
@@ -93,22 +140,32 @@ export function createDriverOperations(
       const entry = await describeVersion(dataset, version);
       return create(DescribeDriverVersionResponseSchema, { version: toTableVersion(entry) });
     },
-    async commitDriverVersion({ version, manifestPath, manifestSize, ...run }, call) {
+    async commitDriverVersion({ version, manifestPath, manifestSize, rewrite, ...run }, call) {
       const job = await jobOf(run, call);
-      const { id, dataset } = await tableOfJob(job);
+      const { id, ...place } = await tableOfJob(job);
       const size = manifestSize === undefined ? undefined : Number(manifestSize);
-      await checkCommit(job, dataset, { version, stagedKey: manifestPath, manifestSize: size });
+      const staged = { version, stagedKey: manifestPath, manifestSize: size };
+      const { carried, operation } = await checkCommit(job, place, staged, rewrite);
       // The gateway that runs the job learns of a cancellation later.
       if (await jobs.isCancelRequested(job.id))
         throw new LanceError(
           "Cancelled",
           `the job ${job.id} was cancelled, and its version is not published`,
         );
+      const own = carried && { manifestPath: carried.file.key, manifestSize: BigInt(await carried.write()) };
       const request = create(CreateTableVersionRequestSchema, {
         ...{ id: [...id], version, manifestPath },
         ...(manifestSize !== undefined && { manifestSize }),
+        ...own,
       });
-      const { version: made } = await createTableVersion(request, copyCall(call, { id }));
+      const { version: made } = await createTableVersion(request, copyCall(call, { id })).catch(
+        async (error: unknown) => {
+          if (isLanceError(error, "ConcurrentModification")) await carried?.discard();
+          throw error;
+        },
+      );
+      if (carried !== undefined) await store.delete(manifestPath.replace(/^\//, "")).catch(() => {});
+      if (operation === "rewrite") letPass(job.id);
       return create(CommitDriverVersionResponseSchema, made && { version: made });
     },
     async describeDriverTask(request, call) {
@@ -131,6 +188,7 @@ export function createDriverOperations(
     },
     async finishDriverTask({ result, failure, ...run }, call) {
       const { id } = await jobOf(run, call);
+      letPass(id);
       await records.noteReport(id, run.run, {
         result: failure === undefined ? (result as JsonObject | undefined) : undefined,
         failure: failure && { message: failure.message, retryable: failure.retryable },

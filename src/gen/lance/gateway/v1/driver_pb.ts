@@ -18,7 +18,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file lance/gateway/v1/driver.proto.
  */
 export const file_lance_gateway_v1_driver: GenFile = /*@__PURE__*/
-  fileDesc("Ch1sYW5jZS9nYXRld2F5L3YxL2RyaXZlci5wcm90bxIQbGFuY2UuZ2F0ZXdheS52MSJCChlEZXNjcmliZURyaXZlclRhc2tSZXF1ZXN0EhMKBmpvYl9pZBgBIAEoCUID4EECEhAKA3J1bhgCIAEoBUID4EECIv8BChpEZXNjcmliZURyaXZlclRhc2tSZXNwb25zZRIRCgRraW5kGAEgASgJQgPgQQISEAoDdXJpGAIgASgJQgPgQQISWQoPc3RvcmFnZV9vcHRpb25zGAMgAygLMkAubGFuY2UuZ2F0ZXdheS52MS5EZXNjcmliZURyaXZlclRhc2tSZXNwb25zZS5TdG9yYWdlT3B0aW9uc0VudHJ5EioKBHRhc2sYBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgPgQQIaNQoTU3RvcmFnZU9wdGlvbnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBInoKG1JlcG9ydERyaXZlclByb2dyZXNzUmVxdWVzdBITCgZqb2JfaWQYASABKAlCA+BBAhIQCgNydW4YAiABKAVCA+BBAhI0Cghwcm9ncmVzcxgDIAEoCzIdLmxhbmNlLmdhdGV3YXkudjEuSm9iUHJvZ3Jlc3NCA+BBAiIeChxSZXBvcnREcml2ZXJQcm9ncmVzc1Jlc3BvbnNlImcKHERlc2NyaWJlRHJpdmVyVmVyc2lvblJlcXVlc3QSEwoGam9iX2lkGAEgASgJQgPgQQISEAoDcnVuGAIgASgFQgPgQQISFAoHdmVyc2lvbhgDIAEoA0gAiAEBQgoKCF92ZXJzaW9uIlIKHURlc2NyaWJlRHJpdmVyVmVyc2lvblJlc3BvbnNlEjEKB3ZlcnNpb24YASABKAsyIC5sYW5jZS5uYW1lc3BhY2UudjEuVGFibGVWZXJzaW9uIqMBChpDb21taXREcml2ZXJWZXJzaW9uUmVxdWVzdBITCgZqb2JfaWQYASABKAlCA+BBAhIQCgNydW4YAiABKAVCA+BBAhIUCgd2ZXJzaW9uGAMgASgDQgPgQQISGgoNbWFuaWZlc3RfcGF0aBgEIAEoCUID4EECEhoKDW1hbmlmZXN0X3NpemUYBSABKANIAIgBAUIQCg5fbWFuaWZlc3Rfc2l6ZSJVChtDb21taXREcml2ZXJWZXJzaW9uUmVzcG9uc2USNgoHdmVyc2lvbhgBIAEoCzIgLmxhbmNlLm5hbWVzcGFjZS52MS5UYWJsZVZlcnNpb25CA+BBAiKYAQoXRmluaXNoRHJpdmVyVGFza1JlcXVlc3QSEwoGam9iX2lkGAEgASgJQgPgQQISEAoDcnVuGAIgASgFQgPgQQISJwoGcmVzdWx0GAMgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBItCgdmYWlsdXJlGAQgASgLMhwubGFuY2UuZ2F0ZXdheS52MS5Kb2JGYWlsdXJlIhoKGEZpbmlzaERyaXZlclRhc2tSZXNwb25zZTKwBgoNRHJpdmVyU2VydmljZRKaAQoSRGVzY3JpYmVEcml2ZXJUYXNrEisubGFuY2UuZ2F0ZXdheS52MS5EZXNjcmliZURyaXZlclRhc2tSZXF1ZXN0GiwubGFuY2UuZ2F0ZXdheS52MS5EZXNjcmliZURyaXZlclRhc2tSZXNwb25zZSIp8toYBggCEAdAAYLT5JMCGToBKiIUL3YxL2RyaXZlcnMvZGVzY3JpYmUSoAEKFFJlcG9ydERyaXZlclByb2dyZXNzEi0ubGFuY2UuZ2F0ZXdheS52MS5SZXBvcnREcml2ZXJQcm9ncmVzc1JlcXVlc3QaLi5sYW5jZS5nYXRld2F5LnYxLlJlcG9ydERyaXZlclByb2dyZXNzUmVzcG9uc2UiKfLaGAYIBBAHQAGC0+STAhk6ASoiFC92MS9kcml2ZXJzL3Byb2dyZXNzEqsBChVEZXNjcmliZURyaXZlclZlcnNpb24SLi5sYW5jZS5nYXRld2F5LnYxLkRlc2NyaWJlRHJpdmVyVmVyc2lvblJlcXVlc3QaLy5sYW5jZS5nYXRld2F5LnYxLkRlc2NyaWJlRHJpdmVyVmVyc2lvblJlc3BvbnNlIjHy2hgGCAIQB0ABgtPkkwIhOgEqIhwvdjEvZHJpdmVycy9kZXNjcmliZV92ZXJzaW9uEpsBChNDb21taXREcml2ZXJWZXJzaW9uEiwubGFuY2UuZ2F0ZXdheS52MS5Db21taXREcml2ZXJWZXJzaW9uUmVxdWVzdBotLmxhbmNlLmdhdGV3YXkudjEuQ29tbWl0RHJpdmVyVmVyc2lvblJlc3BvbnNlIify2hgGCAQQB0ABgtPkkwIXOgEqIhIvdjEvZHJpdmVycy9jb21taXQSkgEKEEZpbmlzaERyaXZlclRhc2sSKS5sYW5jZS5nYXRld2F5LnYxLkZpbmlzaERyaXZlclRhc2tSZXF1ZXN0GioubGFuY2UuZ2F0ZXdheS52MS5GaW5pc2hEcml2ZXJUYXNrUmVzcG9uc2UiJ/LaGAYIBBAHQAGC0+STAhc6ASoiEi92MS9kcml2ZXJzL2ZpbmlzaGIGcHJvdG8z", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_struct, file_lance_gateway_v1_job, file_lance_namespace_v1_options, file_lance_namespace_v1_version]);
+  fileDesc("Ch1sYW5jZS9nYXRld2F5L3YxL2RyaXZlci5wcm90bxIQbGFuY2UuZ2F0ZXdheS52MSJCChlEZXNjcmliZURyaXZlclRhc2tSZXF1ZXN0EhMKBmpvYl9pZBgBIAEoCUID4EECEhAKA3J1bhgCIAEoBUID4EECIv8BChpEZXNjcmliZURyaXZlclRhc2tSZXNwb25zZRIRCgRraW5kGAEgASgJQgPgQQISEAoDdXJpGAIgASgJQgPgQQISWQoPc3RvcmFnZV9vcHRpb25zGAMgAygLMkAubGFuY2UuZ2F0ZXdheS52MS5EZXNjcmliZURyaXZlclRhc2tSZXNwb25zZS5TdG9yYWdlT3B0aW9uc0VudHJ5EioKBHRhc2sYBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgPgQQIaNQoTU3RvcmFnZU9wdGlvbnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBInoKG1JlcG9ydERyaXZlclByb2dyZXNzUmVxdWVzdBITCgZqb2JfaWQYASABKAlCA+BBAhIQCgNydW4YAiABKAVCA+BBAhI0Cghwcm9ncmVzcxgDIAEoCzIdLmxhbmNlLmdhdGV3YXkudjEuSm9iUHJvZ3Jlc3NCA+BBAiIeChxSZXBvcnREcml2ZXJQcm9ncmVzc1Jlc3BvbnNlImcKHERlc2NyaWJlRHJpdmVyVmVyc2lvblJlcXVlc3QSEwoGam9iX2lkGAEgASgJQgPgQQISEAoDcnVuGAIgASgFQgPgQQISFAoHdmVyc2lvbhgDIAEoA0gAiAEBQgoKCF92ZXJzaW9uIlIKHURlc2NyaWJlRHJpdmVyVmVyc2lvblJlc3BvbnNlEjEKB3ZlcnNpb24YASABKAsyIC5sYW5jZS5uYW1lc3BhY2UudjEuVGFibGVWZXJzaW9uItUBChpDb21taXREcml2ZXJWZXJzaW9uUmVxdWVzdBITCgZqb2JfaWQYASABKAlCA+BBAhIQCgNydW4YAiABKAVCA+BBAhIUCgd2ZXJzaW9uGAMgASgDQgPgQQISGgoNbWFuaWZlc3RfcGF0aBgEIAEoCUID4EECEhoKDW1hbmlmZXN0X3NpemUYBSABKANIAIgBARIwCgdyZXdyaXRlGAYgASgLMh8ubGFuY2UuZ2F0ZXdheS52MS5Ecml2ZXJSZXdyaXRlQhAKDl9tYW5pZmVzdF9zaXplIoUBCg1Ecml2ZXJSZXdyaXRlEhkKDHJlYWRfdmVyc2lvbhgBIAEoA0ID4EECEjoKBmdyb3VwcxgCIAMoCzIlLmxhbmNlLmdhdGV3YXkudjEuRHJpdmVyUmV3cml0ZS5Hcm91cEID4EECGh0KBUdyb3VwEhQKDGZyYWdtZW50X2lkcxgBIAMoAyJVChtDb21taXREcml2ZXJWZXJzaW9uUmVzcG9uc2USNgoHdmVyc2lvbhgBIAEoCzIgLmxhbmNlLm5hbWVzcGFjZS52MS5UYWJsZVZlcnNpb25CA+BBAiKYAQoXRmluaXNoRHJpdmVyVGFza1JlcXVlc3QSEwoGam9iX2lkGAEgASgJQgPgQQISEAoDcnVuGAIgASgFQgPgQQISJwoGcmVzdWx0GAMgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBItCgdmYWlsdXJlGAQgASgLMhwubGFuY2UuZ2F0ZXdheS52MS5Kb2JGYWlsdXJlIhoKGEZpbmlzaERyaXZlclRhc2tSZXNwb25zZTKwBgoNRHJpdmVyU2VydmljZRKaAQoSRGVzY3JpYmVEcml2ZXJUYXNrEisubGFuY2UuZ2F0ZXdheS52MS5EZXNjcmliZURyaXZlclRhc2tSZXF1ZXN0GiwubGFuY2UuZ2F0ZXdheS52MS5EZXNjcmliZURyaXZlclRhc2tSZXNwb25zZSIp8toYBggCEAdAAYLT5JMCGToBKiIUL3YxL2RyaXZlcnMvZGVzY3JpYmUSoAEKFFJlcG9ydERyaXZlclByb2dyZXNzEi0ubGFuY2UuZ2F0ZXdheS52MS5SZXBvcnREcml2ZXJQcm9ncmVzc1JlcXVlc3QaLi5sYW5jZS5nYXRld2F5LnYxLlJlcG9ydERyaXZlclByb2dyZXNzUmVzcG9uc2UiKfLaGAYIBBAHQAGC0+STAhk6ASoiFC92MS9kcml2ZXJzL3Byb2dyZXNzEqsBChVEZXNjcmliZURyaXZlclZlcnNpb24SLi5sYW5jZS5nYXRld2F5LnYxLkRlc2NyaWJlRHJpdmVyVmVyc2lvblJlcXVlc3QaLy5sYW5jZS5nYXRld2F5LnYxLkRlc2NyaWJlRHJpdmVyVmVyc2lvblJlc3BvbnNlIjHy2hgGCAIQB0ABgtPkkwIhOgEqIhwvdjEvZHJpdmVycy9kZXNjcmliZV92ZXJzaW9uEpsBChNDb21taXREcml2ZXJWZXJzaW9uEiwubGFuY2UuZ2F0ZXdheS52MS5Db21taXREcml2ZXJWZXJzaW9uUmVxdWVzdBotLmxhbmNlLmdhdGV3YXkudjEuQ29tbWl0RHJpdmVyVmVyc2lvblJlc3BvbnNlIify2hgGCAQQB0ABgtPkkwIXOgEqIhIvdjEvZHJpdmVycy9jb21taXQSkgEKEEZpbmlzaERyaXZlclRhc2sSKS5sYW5jZS5nYXRld2F5LnYxLkZpbmlzaERyaXZlclRhc2tSZXF1ZXN0GioubGFuY2UuZ2F0ZXdheS52MS5GaW5pc2hEcml2ZXJUYXNrUmVzcG9uc2UiJ/LaGAYIBBAHQAGC0+STAhc6ASoiEi92MS9kcml2ZXJzL2ZpbmlzaGIGcHJvdG8z", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_struct, file_lance_gateway_v1_job, file_lance_namespace_v1_options, file_lance_namespace_v1_version]);
 
 /**
  * The parameters of DescribeDriverTask.
@@ -236,6 +236,13 @@ export type CommitDriverVersionRequest = Message<"lance.gateway.v1.CommitDriverV
    * @generated from field: optional int64 manifest_size = 5;
    */
   manifestSize?: bigint | undefined;
+
+  /**
+   * What a version that rewrites fragments was made of. Required for such a version.
+   *
+   * @generated from field: lance.gateway.v1.DriverRewrite rewrite = 6;
+   */
+  rewrite?: DriverRewrite | undefined;
 };
 
 /**
@@ -244,6 +251,56 @@ export type CommitDriverVersionRequest = Message<"lance.gateway.v1.CommitDriverV
  */
 export const CommitDriverVersionRequestSchema: GenMessage<CommitDriverVersionRequest> = /*@__PURE__*/
   messageDesc(file_lance_gateway_v1_driver, 6);
+
+/**
+ * Fragments that workers have rewritten, as they were in a version. The rows that others have deleted or updated since then are
+ * deleted in the new fragments, too.
+ *
+ * @generated from message lance.gateway.v1.DriverRewrite
+ */
+export type DriverRewrite = Message<"lance.gateway.v1.DriverRewrite"> & {
+  /**
+   * The number of the version that the workers have read.
+   *
+   * @generated from field: int64 read_version = 1;
+   */
+  readVersion: bigint;
+
+  /**
+   * The fragments of each group of the version's transaction, and also those that are gone since then.
+   *
+   * @generated from field: repeated lance.gateway.v1.DriverRewrite.Group groups = 2;
+   */
+  groups: DriverRewrite_Group[];
+};
+
+/**
+ * Describes the message lance.gateway.v1.DriverRewrite.
+ * Use `create(DriverRewriteSchema)` to create a new message.
+ */
+export const DriverRewriteSchema: GenMessage<DriverRewrite> = /*@__PURE__*/
+  messageDesc(file_lance_gateway_v1_driver, 7);
+
+/**
+ * Fragments that were rewritten together.
+ *
+ * @generated from message lance.gateway.v1.DriverRewrite.Group
+ */
+export type DriverRewrite_Group = Message<"lance.gateway.v1.DriverRewrite.Group"> & {
+  /**
+   * Their ids, in the order of the rows.
+   *
+   * @generated from field: repeated int64 fragment_ids = 1;
+   */
+  fragmentIds: bigint[];
+};
+
+/**
+ * Describes the message lance.gateway.v1.DriverRewrite.Group.
+ * Use `create(DriverRewrite_GroupSchema)` to create a new message.
+ */
+export const DriverRewrite_GroupSchema: GenMessage<DriverRewrite_Group> = /*@__PURE__*/
+  messageDesc(file_lance_gateway_v1_driver, 7, 0);
 
 /**
  * The answer to CommitDriverVersion.
@@ -264,7 +321,7 @@ export type CommitDriverVersionResponse = Message<"lance.gateway.v1.CommitDriver
  * Use `create(CommitDriverVersionResponseSchema)` to create a new message.
  */
 export const CommitDriverVersionResponseSchema: GenMessage<CommitDriverVersionResponse> = /*@__PURE__*/
-  messageDesc(file_lance_gateway_v1_driver, 7);
+  messageDesc(file_lance_gateway_v1_driver, 8);
 
 /**
  * The parameters of FinishDriverTask.
@@ -306,7 +363,7 @@ export type FinishDriverTaskRequest = Message<"lance.gateway.v1.FinishDriverTask
  * Use `create(FinishDriverTaskRequestSchema)` to create a new message.
  */
 export const FinishDriverTaskRequestSchema: GenMessage<FinishDriverTaskRequest> = /*@__PURE__*/
-  messageDesc(file_lance_gateway_v1_driver, 8);
+  messageDesc(file_lance_gateway_v1_driver, 9);
 
 /**
  * The answer to FinishDriverTask.
@@ -321,7 +378,7 @@ export type FinishDriverTaskResponse = Message<"lance.gateway.v1.FinishDriverTas
  * Use `create(FinishDriverTaskResponseSchema)` to create a new message.
  */
 export const FinishDriverTaskResponseSchema: GenMessage<FinishDriverTaskResponse> = /*@__PURE__*/
-  messageDesc(file_lance_gateway_v1_driver, 9);
+  messageDesc(file_lance_gateway_v1_driver, 10);
 
 /**
  * What the driver of a job on a cluster asks of the gateway. Each call brings the key of the driver's run as a bearer token, which is
