@@ -145,10 +145,17 @@ export function planOf(checked: CheckedStatement, open: readonly SqlTable[], id:
     id,
     namesRowId: namesRowId(checked.tree),
     schemas: open.map(({ schema }) => schema),
-    scanned: open.map(({ rows }, i) =>
-      scannedTable(checked.tables[i]?.text as string, fields[i] as readonly ArrowField[], rows),
+    scanned: open.map(({ rows, search }, i) =>
+      scannedTable(
+        checked.tables[i]?.text as string,
+        fields[i] as readonly ArrowField[],
+        search?.rows ?? rows,
+      ),
     ),
-    pushed: pushedInto(checked.tree, (place) => fields[checked.places[place] as number] ?? []),
+    pushed: pushedInto(checked.tree, (place) => {
+      const at = checked.places[place] as number;
+      return { fields: fields[at] ?? [], search: open[at]?.search };
+    }),
   };
 }
 

@@ -1,5 +1,7 @@
 import { type ArrowField, decodeSchema } from "../arrow/schema.ts";
 import { LanceError } from "../namespace/errors.ts";
+import type { SqlTable } from "./sql-engine.ts";
+import { scoreField } from "./tree/searches.ts";
 
 /** Type of a column in DuckDB: a name of its types, and what belongs to it. It is sent to the process as JSON. */
 export type SqlType =
@@ -49,10 +51,11 @@ const MAX_ARRAY = 100_000;
 /** Stands for the type of a column that is refused. */
 const PLACEHOLDER: SqlType = { id: "VARCHAR" };
 
-/** Returns the columns of an open table. @param schema an IPC stream without rows */
-export function fieldsOf({ schema }: { readonly schema: Uint8Array }): readonly ArrowField[] {
+/** Returns the columns of an open table, and that which a search of it adds. */
+export function fieldsOf({ schema, search }: Pick<SqlTable, "schema" | "search">): readonly ArrowField[] {
   const view = new DataView(schema.buffer, schema.byteOffset);
-  return decodeSchema(schema.subarray(8, 8 + view.getUint32(4, true))).fields;
+  const { fields } = decodeSchema(schema.subarray(8, 8 + view.getUint32(4, true)));
+  return search === undefined ? fields : [...fields, scoreField(search)];
 }
 
 /**

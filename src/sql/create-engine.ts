@@ -26,7 +26,8 @@ import type {
   ViewQuery,
 } from "./sql-engine.ts";
 import { boundsOf, type SqlOptions } from "./sql-engine.ts";
-import { statementReading, withKeptTables } from "./tree/tables.ts";
+import { statementReading } from "./table-names.ts";
+import { withKeptTables } from "./tree/tables.ts";
 import { parseWrite } from "./writes/parse-write.ts";
 import { prepareWrite } from "./writes/prepare-write.ts";
 

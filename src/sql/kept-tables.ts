@@ -105,7 +105,7 @@ export function createKeptTables(budget: number): KeptTables {
     },
     count(caller, table, bytes) {
       const key = keyOf(caller, table);
-      if (budget > 0 && table.version !== undefined)
+      if (budget > 0 && table.version !== undefined && table.search === undefined)
         putNewest(reads, key, (reads.get(key) ?? 0) + bytes, MOST_COUNTED);
     },
     async *bounded(rows) {
@@ -125,7 +125,7 @@ export function createKeptTables(budget: number): KeptTables {
           const size = (rows ?? Number.POSITIVE_INFINITY) * width;
           // Reading a whole table pays when as much of it has been read in parts.
           const isRead = (reads.get(keyOf(caller, table)) ?? -1) >= size;
-          if (!isWhole || size > budget || !isRead) return undefined;
+          if (table.search !== undefined || !isWhole || size > budget || !isRead) return undefined;
           return tables.stateOf?.(table, signal);
         }),
       );

@@ -3,7 +3,15 @@ import { END_OF_STREAM } from "../arrow/ipc/stream.ts";
 import { isLanceError, LanceError } from "../namespace/errors.ts";
 import { pagesOf } from "../namespace/page-progress.ts";
 import { putNewest } from "../runtime/collections.ts";
-import type { MaterializedView, SqlScan, SqlTable, SqlTableName, SqlTables, SqlView } from "./sql-engine.ts";
+import type {
+  MaterializedView,
+  SqlScan,
+  SqlSearch,
+  SqlTable,
+  SqlTableName,
+  SqlTables,
+  SqlView,
+} from "./sql-engine.ts";
 
 /** A table at a version or on a branch. */
 interface TableState {
@@ -26,6 +34,14 @@ interface TableQuery extends TableState {
   readonly filter?: string;
   readonly k?: bigint;
   readonly columns?: { readonly columnNames: string[] };
+  readonly prefilter?: boolean;
+  readonly vector?: { readonly singleVector: number[] };
+  readonly vectorColumn?: string;
+  readonly bypassVectorIndex?: boolean;
+  readonly nprobes?: number | undefined;
+  readonly refineFactor?: number | undefined;
+  readonly distanceType?: string | undefined;
+  readonly fullTextQuery?: { readonly stringQuery: { readonly columns: string[]; readonly query: string } };
 }
 
 interface ReadOptions {
@@ -141,19 +157,44 @@ export function tablesOfNamespace(
         throw thrown;
       }
     },
-    scan: ({ path, version, branch }, { columns, filter, limit }: SqlScan, signal) =>
-      namespace
-        .queryTable(
-          {
-            ...{ id: [...path], version, branch },
-            columns: { columnNames: columns.map((column) => formatFieldPath([column])) },
-            ...(filter !== undefined && { filter }),
-            ...(limit !== undefined && { k: BigInt(limit) }),
-          },
-          { signal },
-        )
-        .bytes(),
+    scan: ({ path, version, branch, search }, scan, signal) => {
+      const state = { id: [...path], version, branch };
+      const query = search === undefined ? queryOf(scan) : searchQueryOf(search, scan);
+      return namespace.queryTable({ ...state, ...query }, { signal }).bytes();
+    },
     stateOf: (table, signal) => stateOf(namespace, table, signal),
+  };
+}
+
+type QueryOf = Omit<TableQuery, keyof TableState>;
+
+function queryOf({ columns, filter, limit }: SqlScan): QueryOf {
+  return {
+    columns: { columnNames: columns.map((column) => formatFieldPath([column])) },
+    ...(filter !== undefined && { filter }),
+    ...(limit !== undefined && { k: BigInt(limit) }),
+  };
+}
+
+function searchQueryOf(
+  { score, rows, isPrefilter, vector, words, ...search }: SqlSearch,
+  scan: SqlScan,
+): QueryOf {
+  // The engine adds the score in any case, and warns if it is not asked for.
+  const columns = [...new Set([...scan.columns, score])];
+  const filter = [search.filter, scan.filter].filter((each) => each !== undefined).map((each) => `(${each})`);
+  return {
+    ...queryOf({ columns, filter: filter.length === 0 ? undefined : filter.join(" AND "), limit: rows }),
+    prefilter: isPrefilter,
+    ...(vector && {
+      vector: { singleVector: [...vector.values] },
+      vectorColumn: formatFieldPath([vector.column]),
+      bypassVectorIndex: !vector.usesIndex,
+      ...{ nprobes: vector.probes, refineFactor: vector.refineFactor, distanceType: vector.distanceType },
+    }),
+    ...(words && {
+      fullTextQuery: { stringQuery: { columns: [formatFieldPath([words.column])], query: words.query } },
+    }),
   };
 }
 

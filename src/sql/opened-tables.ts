@@ -17,11 +17,14 @@ export function createOpening(tables: SqlTables, known: readonly SqlView[]): Ope
   return {
     async open(names, signal) {
       const all = await Promise.all(
-        names.map((name) => {
+        names.map(async ({ search, ...name }) => {
           const key = tableKey(name);
           const opened = found.get(key) ?? tables.open(name, signal);
           found.set(key, opened);
-          return opened;
+          const open = await opened;
+          if (search === undefined) return open;
+          if (isTable(open)) return { ...open, search };
+          throw new LanceError("InvalidInput", `"${name.path.join(".")}" is a view; a search is of a table`);
         }),
       );
       const open = all.filter(isTable);

@@ -10,6 +10,33 @@ export interface SqlTableName {
   readonly version: bigint | undefined;
   /** Branch that the statement asks for, by `AT (VERSION => 'name')`. Default: the main branch. */
   readonly branch: string | undefined;
+  /** Search whose rows stand in place of those of the table. Default: all rows. */
+  readonly search?: SqlSearch | undefined;
+}
+
+/** A search in a table: for a vector, for words, or for both, by fused ranks. */
+export interface SqlSearch {
+  /** Number of rows that it finds at most. */
+  readonly rows: number;
+  /** Column of its result that tells how well a row fits. */
+  readonly score: string;
+  /** Whether the conditions of the statement for its rows hold before it searches. Otherwise it may find rows that they leave out. */
+  readonly isPrefilter: boolean;
+  /** Condition for its rows, in the language of QueryTable. */
+  readonly filter: string | undefined;
+  readonly vector:
+    | {
+        readonly column: string;
+        readonly values: readonly number[];
+        readonly usesIndex: boolean;
+        /** Number of partitions of the index that are searched. */
+        readonly probes: number | undefined;
+        readonly refineFactor: number | undefined;
+        /** Default: that of the index, or `l2`. */
+        readonly distanceType: string | undefined;
+      }
+    | undefined;
+  readonly words: { readonly column: string; readonly query: string } | undefined;
 }
 
 /** A table that is open, with the version that all scans of it read. */

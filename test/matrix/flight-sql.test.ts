@@ -221,6 +221,8 @@ describe("Flight SQL", () => {
       "FROM top UNION ALL FROM team.salaries",
       "DESCRIBE team.salaries",
       "SUMMARIZE team.salaries",
+      "FROM lance_vector_search('team.salaries', 'id', [1])",
+      "SELECT 1 FROM top, lance_fts('team.salaries', 'name', 'ada', filter = 'true')",
     ];
     const denied = [status.PERMISSION_DENIED, status.NOT_FOUND];
     for (const text of statements) {

@@ -2,8 +2,7 @@ import type { Table } from "apache-arrow";
 import { END_OF_STREAM } from "../../arrow/ipc/stream.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import type { MaterializedView, SqlCall, SqlStatement, SqlTables } from "../sql-engine.ts";
-import { targetAt } from "../writes/parse-write.ts";
-import { nameOf, type Target } from "../writes/target.ts";
+import { nameOf, type Target, targetAt } from "../table-names.ts";
 import { TokenReader } from "../writes/tokens.ts";
 import { parameterSchema } from "../writes/write-result.ts";
 

@@ -1,6 +1,6 @@
 import { nameOf, type SqlToken, tokenizeSql } from "../../backends/dir/engine/sql/tokens.ts";
 import { LanceError } from "../../namespace/errors.ts";
-import { type Target, targetOf } from "../writes/target.ts";
+import { type Target, targetOf } from "../table-names.ts";
 import { positionAt } from "../writes/tokens.ts";
 
 /** The query of a materialized view, in the engine's language for queries of a single table. */

@@ -10,6 +10,8 @@ import { vectorWriter, type WriteVector } from "./write-vectors.ts";
 /** A scan under way. */
 interface Scan {
   readonly batches: Iterator<RecordBatch>;
+  /** Names of the columns, and what writes each. */
+  readonly columns: readonly string[];
   readonly writers: readonly WriteVector[];
   batch: RecordBatch | undefined;
   /** Rows of the batch that are passed. */
@@ -90,11 +92,10 @@ function init(info: duckdb.TableFunctionInitInfo): void {
       throw new Error(
         `column "${column}" of table "${name}" has the type ${refused}, which SQL does not read`,
       );
+  const names = chosen.map((column) => column.name);
   const scan: Scan = {
-    batches: openBatches(
-      place,
-      chosen.map((column) => column.name),
-    ),
+    batches: openBatches(place, names),
+    columns: names,
     writers: chosen.map(({ type }) => vectorWriter(type)),
     batch: undefined,
     passed: 0,
@@ -114,11 +115,12 @@ function fill(info: duckdb.TableFunctionInfo, chunk: duckdb.DataChunk): void {
     scan.batch = next.value;
     scan.passed = 0;
   }
-  const { batch, passed, writers } = scan;
+  const { batch, passed, writers, columns } = scan;
   const count = Math.min(CHUNK_ROWS, batch.numRows - passed);
   duckdb.data_chunk_set_size(chunk, count);
   for (const [i, write] of writers.entries()) {
-    const data = batch.data.children[i];
+    // A search has its score besides the columns that were asked for.
+    const data = batch.data.children[batch.schema.fields.findIndex(({ name }) => name === columns[i])];
     if (data === undefined || data.offset !== 0) throw new Error("a batch of the table is not as expected");
     write(duckdb.data_chunk_get_vector(chunk, i), data, passed, count);
   }

@@ -1,5 +1,6 @@
 import { LanceError } from "../../namespace/errors.ts";
 import { COLLATIONS, FUNCTIONS, TABLE_FUNCTIONS } from "./allowed-functions.ts";
+import { isSearch } from "./searches.ts";
 import { isExactNumber, KEPT_SCHEMA, positionOf, SCAN_FUNCTION, type TreeNode, VIEW_PREFIX } from "./tree.ts";
 
 /** Kinds of expressions that statements may have. */
@@ -47,7 +48,7 @@ const MAX_DEPTH = 400;
 /** Names of common table expressions that can be seen. */
 type Scope = ReadonlySet<string>;
 
-/** Called for each table that a statement names; returns what stands in its place. */
+/** Called for each table that a statement names, and each search; returns what stands in its place. */
 export type ReplaceTable = (table: TreeNode) => TreeNode;
 
 /**
@@ -116,6 +117,7 @@ class Checker {
       case "BASE_TABLE":
         return this.#table(node, scope);
       case "TABLE_FUNCTION": {
+        if (this.#replace !== undefined && isSearch(node)) return this.#replace(node);
         const call = node["function"] as TreeNode;
         const isScan = this.#replace === undefined && call["function_name"] === SCAN_FUNCTION;
         if (call["class"] !== "FUNCTION") throw refused("TABLE_FUNCTION", node);

@@ -14,15 +14,13 @@ const MAX_VALUES = 1_000;
 /**
  * Returns a condition that holds for the same rows as that of a statement, in the language of QueryTable.
  *
+ * @param limits says which conditions translate, for the error
  * @throws LanceError Unsupported for a part that does not translate, with its position
  */
-export function exactFilterOf(condition: TreeNode, columnNamed: ColumnNamed): string {
+export function exactFilterOf(condition: TreeNode, columnNamed: ColumnNamed, limits: string): string {
   const filter = translate(condition, columnNamed, 0, true);
   if (filter !== undefined && filter.length <= MAX_LENGTH) return filter;
-  throw new LanceError(
-    "Unsupported",
-    `a condition for changed rows compares columns with values${positionOf(untranslated(condition, columnNamed))}`,
-  );
+  throw new LanceError("Unsupported", `${limits}${positionOf(untranslated(condition, columnNamed))}`);
 }
 
 /** Returns the first part of a condition that does not translate. */

@@ -1,5 +1,6 @@
 import type { ArrowField } from "../../arrow/schema.ts";
-import { filterOf } from "./filters.ts";
+import type { SqlSearch } from "../sql-engine.ts";
+import { type ColumnNamed, exactFilterOf, filterOf } from "./filters.ts";
 import { placeOf } from "./tables.ts";
 import type { TreeNode } from "./tree.ts";
 
@@ -21,6 +22,14 @@ interface Source {
   readonly takesFilters: boolean;
   /** Whether the query reads a sample of the scan, which must then have all rows. */
   readonly isSampled: boolean;
+  /** The search in place of a table. Default: there is none. */
+  readonly search: SqlSearch | undefined;
+}
+
+/** What is known about the table at a place. */
+interface Placed {
+  readonly fields: readonly ArrowField[];
+  readonly search?: SqlSearch | undefined;
 }
 
 /** What stands behind FROM as a whole. */
@@ -32,10 +41,15 @@ interface Sources {
   merged: Set<string> | "all";
 }
 
-/** Returns what each scan of a statement leaves out. @param fieldsAt returns the columns of the table at a place. */
+/**
+ * Returns what each scan of a statement leaves out.
+ *
+ * @param tableAt returns the table at a place
+ * @throws LanceError Unsupported for a condition that cannot hold before a search, and has to
+ */
 export function pushedInto(
   statement: TreeNode,
-  fieldsAt: (place: number) => readonly ArrowField[],
+  tableAt: (place: number) => Placed,
 ): ReadonlyMap<number, Pushed> {
   const pushed = new Map<number, Pushed>();
   visit(statement);
@@ -44,26 +58,44 @@ export function pushedInto(
   function visit(value: unknown): void {
     if (typeof value !== "object" || value === null) return;
     const node = value as TreeNode;
-    if (node["type"] === "SELECT_NODE" && node["sample"] === null) pushInto(node);
+    if (node["type"] === "SELECT_NODE") pushInto(node, node["sample"] === null);
     for (const child of Object.values(node)) visit(child);
   }
 
-  function pushInto(query: TreeNode): void {
+  /** @param takesAny whether the query reads all rows of its sources, and no sample */
+  function pushInto(query: TreeNode, takesAny: boolean): void {
     const sources: Sources = { all: [], conditions: [], merged: new Set() };
-    collect(query["from_table"] as TreeNode, true, sources);
+    collect(query["from_table"] as TreeNode, takesAny, sources);
     if (sources.all.every(({ place }) => place === undefined)) return;
     const conditions = conjunctsOf(query["where_clause"]).concat(sources.conditions);
     for (const source of sources.all) {
       if (source.place === undefined) continue;
       const column = (names: readonly string[]) => columnOf(names, source, sources);
-      const filter = source.takesFilters ? filterOf(conditions, column) : undefined;
-      const limit = sources.all.length === 1 && !source.isSampled ? limitOf(query) : undefined;
+      const filter = filterInto(source, conditions, column);
+      const takesLimit =
+        takesAny && sources.all.length === 1 && !source.isSampled && source.search === undefined;
+      const limit = takesLimit ? limitOf(query) : undefined;
       if (filter !== undefined || limit !== undefined)
         pushed.set(source.place, {
           ...(filter !== undefined && { filter }),
           ...(limit !== undefined && { limit }),
         });
     }
+  }
+
+  function filterInto(
+    source: Source,
+    conditions: readonly TreeNode[],
+    column: ColumnNamed,
+  ): string | undefined {
+    const { takesFilters, search } = source;
+    if (search === undefined) return takesFilters ? filterOf(conditions, column) : undefined;
+    if (!search.isPrefilter) return undefined;
+    // Which rows are found depends on the condition, so that no part of it may be left out.
+    const children = conditions.filter((condition) => mayName(condition, source));
+    if (children.length === 0) return undefined;
+    const all = { type: "CONJUNCTION_AND", children };
+    return exactFilterOf(all, takesFilters ? column : () => undefined, PREFILTERED);
   }
 
   function collect(node: TreeNode, takesFilters: boolean, sources: Sources): void {
@@ -79,6 +111,7 @@ export function pushedInto(
     sources.all.push({
       alias: String(node["alias"] || node["table_name"] || called || "").toLowerCase(),
       columns: place === undefined || !isWhole ? undefined : columnsAt(place),
+      search: place === undefined ? undefined : tableAt(place).search,
       place,
       takesFilters: takesFilters && isWhole,
       isSampled,
@@ -102,7 +135,9 @@ export function pushedInto(
   }
 
   function columnsAt(place: number): ReadonlyMap<string, ArrowField> {
-    return new Map(fieldsAt(place).map((field) => [field.name.toLowerCase(), field]));
+    const { fields, search } = tableAt(place);
+    const own = fields.filter(({ name }) => name !== search?.score);
+    return new Map(own.map((field) => [field.name.toLowerCase(), field]));
   }
 }
 
@@ -121,6 +156,23 @@ function columnOf(
   const others = all.filter((other) => other !== source);
   const isOwn = others.every(({ columns }) => columns !== undefined && !columns.has(first));
   return isOwn ? source.columns?.get(first) : undefined;
+}
+
+const PREFILTERED =
+  'a condition for a search with "prefilter" compares columns with values, and holds for a row of it alone; its argument "filter" takes every condition of a query';
+
+/** Whether a condition names a column that may be one of a table, as which the score of a search does not count. */
+function mayName(value: unknown, source: Source): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  const { class: kind, column_names: names } = value as TreeNode;
+  if (kind === "COLUMN_REF") {
+    const [first = "", ...others] = (names as readonly string[]).map((name) => name.toLowerCase());
+    const isOther = others.length > 0 && first !== source.alias && source.columns?.has(first) !== true;
+    const column = others.length > 0 && first === source.alias ? others[0] : first;
+    return !isOther && source.search?.score !== column && source.columns?.has(column as string) !== false;
+  }
+  if (kind === "SUBQUERY") return true;
+  return Object.values(value).some((child) => mayName(child, source));
 }
 
 /** Returns the parts of a condition that all have to hold. */

@@ -1,6 +1,8 @@
 import { LanceError } from "../../namespace/errors.ts";
 import type { SqlTableName } from "../sql-engine.ts";
+import { pathOf } from "../table-names.ts";
 import { checkTree } from "./check.ts";
+import { isSearch, readSearch } from "./searches.ts";
 import {
   isExactNumber,
   KEPT_SCHEMA,
@@ -16,12 +18,6 @@ export interface NamedTable extends SqlTableName {
   /** Name as the statement writes it, for errors. */
   readonly text: string;
 }
-
-/** Separates the names of a namespace path in the name of a schema. */
-const DELIMITER = "$";
-
-/** Name of a schema that is the root. */
-const ROOT_SCHEMA = "public";
 
 /** Largest number of tables of a statement. */
 const MAX_TABLES = 64;
@@ -55,6 +51,11 @@ export function tableKey({ database, path, branch, version }: SqlTableName): str
   return JSON.stringify([database, path, branch, String(version)]);
 }
 
+/** Returns what two places have in common that read the same table or the same search. */
+function placeKey(table: SqlTableName): string {
+  return table.search === undefined ? tableKey(table) : `${tableKey(table)} ${JSON.stringify(table.search)}`;
+}
+
 /**
  * Checks a statement, and puts a scan in each place where it names a table. Where it names a view, it reads a common table expression with the view's
  * query, at its begin: there the query sees no columns of the statement, which a subquery would take for columns that its own tables have lost.
@@ -78,12 +79,12 @@ export function replaceTables(
     const qualified: TreeNode[] = [];
     const inViews: (readonly [place: TreeNode, view: ParsedView])[] = [];
     checkTree(tree, (node) => {
-      const table = namedTable(node, path);
+      const table = isSearch(node) ? searchedTable(node, path) : namedTable(node, path);
       if (depth > 0 && table.database !== undefined)
         throw new LanceError("Unsupported", "the query of a view cannot name a database");
-      const key = tableKey(table);
-      if (node["schema_name"] !== "" && node["alias"] === "") qualified.push(node);
-      const view = views.get(key);
+      const key = placeKey(table);
+      if (isQualified(node)) qualified.push(node);
+      const view = table.search === undefined ? views.get(key) : undefined;
       if (view !== undefined) {
         const place = viewNode(node);
         inViews.push([place, view]);
@@ -159,10 +160,15 @@ export function placeOf(node: TreeNode): number | undefined {
   return value["value"] as number;
 }
 
-/** Returns a statement that reads the table or view of a path. */
-export function statementReading(path: readonly string[]): string {
-  const parents = path.length > 1 ? path.slice(0, -1).join(DELIMITER) : ROOT_SCHEMA;
-  return `FROM ${[parents, path.at(-1) ?? ""].map((name) => `"${name.replaceAll('"', '""')}"`).join(".")}`;
+/** Whether a table is named with its schema, and columns may be. */
+function isQualified({ schema_name: schema, alias }: TreeNode): boolean {
+  return schema !== undefined && schema !== "" && alias === "";
+}
+
+function searchedTable(node: TreeNode, namespacePath: readonly string[]): NamedTable {
+  const { target, ...rest } = readSearch(node);
+  const { database, schema = "", name, text } = target;
+  return { ...rest, database, path: pathOf(schema, name, namespacePath), text };
 }
 
 function namedTable(node: TreeNode, namespacePath: readonly string[]): NamedTable {
@@ -173,12 +179,6 @@ function namedTable(node: TreeNode, namespacePath: readonly string[]): NamedTabl
     text: [catalog, schema, name].filter((part) => part !== "").join("."),
     ...stateOf(node),
   };
-}
-
-/** Returns the path that a name means. @param schema "" for a name without one, which is in the namespace of the call */
-export function pathOf(schema: string, name: string, namespacePath: readonly string[]): string[] {
-  const path = schema === "" ? namespacePath : schema === ROOT_SCHEMA ? [] : schema.split(DELIMITER);
-  return [...path, name];
 }
 
 /** Returns the version and the branch that `AT` asks for. */
@@ -206,7 +206,8 @@ function viewNode({ alias, table_name: name, sample, column_name_alias: columns 
 }
 
 function scanNode(node: TreeNode, place: number): TreeNode {
-  const { alias, table_name: name, sample, column_name_alias: columns } = node;
+  const { alias, sample, column_name_alias: columns } = node;
+  const name = node["table_name"] ?? (node["function"] as TreeNode)["function_name"];
   return {
     type: "TABLE_FUNCTION",
     alias: alias === "" ? name : alias,

@@ -1,7 +1,7 @@
 import { LanceError } from "../../namespace/errors.ts";
 import { readSourceQuery } from "../materialized/source-query.ts";
 import type { Existing } from "../sql-engine.ts";
-import { type Target, targetOf } from "./target.ts";
+import { targetAt } from "../table-names.ts";
 import { isWord, positionAt, type Token, TokenReader } from "./tokens.ts";
 import type { NewColumn, WriteStatement } from "./write-statement.ts";
 
@@ -135,13 +135,6 @@ function droppedAt(tokens: TokenReader): "dropTable" | "dropView" | "dropMateria
 function unsupported(statement: string, { next }: TokenReader, verb: string): LanceError {
   const at = positionAt(statement, next.start);
   return new LanceError("Unsupported", `${verb} of "${next.text}" is not supported at position ${at}`);
-}
-
-/** Reads the name of a table, whose schema and database may be before it. */
-export function targetAt(tokens: TokenReader): Target {
-  const names = [tokens.name("the name of a table")];
-  while (names.length < 3 && tokens.accept(".")) names.push(tokens.name("a name"));
-  return targetOf(names);
 }
 
 /**

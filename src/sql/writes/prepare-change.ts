@@ -15,6 +15,9 @@ import { rowsOf } from "./write-statement.ts";
 /** UPDATE or DELETE. */
 type ChangeStatement = Extract<WriteStatement, { kind: "update" | "delete" }>;
 
+/** Says which conditions of changes are served. */
+const CHANGED = "a condition for changed rows compares columns with values";
+
 /** The parts of a change that DuckDB computes, once for all rows. */
 interface Computed {
   readonly change: Change;
@@ -120,7 +123,8 @@ async function changesOf(
   );
   const { condition } = change;
   return {
-    predicate: condition === undefined ? "true" : exactFilterOf(substitute(condition, computed), columnNamed),
+    predicate:
+      condition === undefined ? "true" : exactFilterOf(substitute(condition, computed), columnNamed, CHANGED),
     assignments: change.assignments.map(({ column, value }) => {
       const field = targetOf(column, columnNamed);
       const expression = expressionOf(substitute(value, computed), field, columnNamed);

@@ -4,9 +4,9 @@ import { columnOf, fieldsByName, fieldsOf, typeText } from "../column-types.ts";
 import { queryFrom } from "../materialized/source-query.ts";
 import { openTable } from "../opened-tables.ts";
 import type { SqlCall, SqlStatement, SqlTableName, SqlWrites } from "../sql-engine.ts";
+import { nameOf, type Target } from "../table-names.ts";
 import { fittingText, nullsText, putQuery, requireNulls } from "../tree/fit-columns.ts";
 import { prepareChange } from "./prepare-change.ts";
-import { nameOf, type Target } from "./target.ts";
 import {
   countedStream,
   countResult,

@@ -1,6 +1,6 @@
 import type { SourceQuery } from "../materialized/source-query.ts";
 import type { Existing, SqlCall, SqlEngine, SqlWrites } from "../sql-engine.ts";
-import type { Target } from "./target.ts";
+import type { Target } from "../table-names.ts";
 
 /** A column of CREATE TABLE. */
 export interface NewColumn {
