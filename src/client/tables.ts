@@ -27,7 +27,7 @@ export interface NewTableOptions
 
 /** Options of `renameTable(name, newName, options)`. */
 export interface RenameOptions extends TablePlace, CallOptions {
-  /** Namespace to which the table moves. Default: its current namespace. */
+  /** Namespace to which the table moves; a table in a namespace cannot move into the root. Default: its current namespace. */
   readonly newNamespacePath?: readonly string[] | undefined;
 }
 
@@ -82,6 +82,8 @@ export function createTableMethods(
     renameTable(first?: string | object, second?: string | CallOptions, options: RenameOptions = {}) {
       if (typeof first !== "string") return operations.renameTable(first, second as CallOptions);
       const { namespacePath = [], newNamespacePath = namespacePath, ...call } = options;
+      if (newNamespacePath.length === 0 && namespacePath.length > 0)
+        return Promise.reject(new LanceError("InvalidInput", "a rename cannot move a table into the root"));
       const request = {
         id: [...namespacePath, first],
         newTableName: second as string,

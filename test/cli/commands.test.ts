@@ -76,6 +76,8 @@ describe("commands on a catalog", () => {
     assert.deepEqual(JSON.parse(listed), [{ kind: "table", path: "team/people" }]);
     assert.equal(rows, '{"id":4,"name":"p4"}\n'.repeat(2));
     assert.match(one, /^name +_distance\np3 +0\n$/);
+    const toRoot = refused("usage", "rename", "team/people", "persons", ...place);
+    assert.match(await toRoot, /NEW-PATH needs a namespace/);
     await run(place, "rename", "team/people", "team/persons");
     assert.match(await run(place, "describe", "team/persons"), /version +2\n[\s\S]*COLUMN +TYPE/);
     await run(place, "drop", "team/persons");

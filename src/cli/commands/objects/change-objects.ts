@@ -101,6 +101,9 @@ export const rename = catalogCommand({
     const [id, target] = [parsePath(from), parsePath(to)];
     const newTableName = target.at(-1);
     if (newTableName === undefined) throw new UsageError("NEW-PATH has no name of a table");
+    // An empty namespace in the request is the present one.
+    if (target.length === 1 && id.length > 1)
+      throw new UsageError("NEW-PATH needs a namespace: a rename cannot move a table into the root");
     await namespace.renameTable({ id, newTableName, newNamespaceId: target.slice(0, -1) }, { signal });
     await print(
       options.json
