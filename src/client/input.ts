@@ -1,4 +1,11 @@
-import { create, type DescField, type DescMessage, fromJson, type Message } from "@bufbuild/protobuf";
+import {
+  create,
+  type DescField,
+  type DescMessage,
+  type DescOneof,
+  fromJson,
+  type Message,
+} from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import { LanceError } from "../namespace/errors.ts";
 import { FieldError, toInvalidInput, within } from "../transcode/field-error.ts";
@@ -42,16 +49,35 @@ function messageOf(descriptor: DescMessage, input: unknown): Message {
     // A message from elsewhere has its type's name among its fields.
     if (value === undefined || value === null || name.startsWith("$")) continue;
     const field = descriptor.field[name];
-    if (field === undefined) {
-      throw new LanceError("InvalidInput", `${descriptor.name} has no field ${JSON.stringify(name)}`);
+    const oneof = descriptor.oneofs.find(({ localName }) => localName === name);
+    if (oneof === undefined && (field === undefined || field.oneof !== undefined)) {
+      const choice = field?.oneof && `; ${field.oneof.localName} is an object of case and value`;
+      const message = `${descriptor.name} has no field ${JSON.stringify(name)}${choice ?? ""}`;
+      throw new LanceError("InvalidInput", message);
     }
     try {
-      init[name] = fieldValue(field, value);
+      init[name] = oneof === undefined ? fieldValue(field as DescField, value) : choiceOf(oneof, value);
     } catch (thrown) {
       throw within(name, thrown);
     }
   }
   return create(descriptor, init);
+}
+
+/** Returns the chosen field of several, which is an object of its name as `case` and its value. */
+function choiceOf({ fields }: DescOneof, choice: unknown): unknown {
+  const { case: name, value, ...others } = choice as { readonly case?: unknown; readonly value?: unknown };
+  if (name === undefined) return { case: undefined };
+  const field = fields.find(({ localName }) => localName === name);
+  if (field === undefined || value === undefined || value === null || Object.keys(others).length > 0) {
+    const names = fields.map(({ localName }) => localName).join(", ");
+    throw new FieldError(`must be an object of case and value, whose case is one of ${names}`);
+  }
+  try {
+    return { case: name, value: fieldValue(field, value) };
+  } catch (thrown) {
+    throw within(field.localName, thrown);
+  }
 }
 
 function fieldValue(field: DescField, value: unknown): unknown {

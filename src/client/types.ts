@@ -59,9 +59,11 @@ export type FieldInput<V> = V extends bigint
           ? Fields<V> | ShortForm<V>
           : V extends readonly (infer I)[]
             ? readonly FieldInput<I>[]
-            : V extends Readonly<Record<string, infer I>>
-              ? Readonly<Record<string, FieldInput<I>>>
-              : V;
+            : V extends { readonly case: infer C extends string; readonly value: infer W }
+              ? { readonly case: C; readonly value: FieldInput<W> }
+              : V extends Readonly<Record<string, infer I>>
+                ? Readonly<Record<string, FieldInput<I>>>
+                : V;
 
 /** Request of a method as a caller writes it. */
 export type Input<M extends Message> = Fields<Omit<M, "data">>;

@@ -271,6 +271,35 @@ export function clientSuite(name: string, open: () => Promise<ClientFixture>): v
       await assert.rejects(ns.tableExists({ id: ["base", "new"] }), isNotFound);
     });
 
+    it("moves no table into the root by its path, where an empty namespace is the present one", async () => {
+      await ns.createTable("stays", rows(1), { namespacePath: ["base"] });
+      const moving = ns.renameTable("stays", "moved", { namespacePath: ["base"], newNamespacePath: [] });
+      await assert.rejects(moving, isInvalidInput);
+      await ns.renameTable("stays", "kept", { namespacePath: ["base"], newNamespacePath: ["base"] });
+      await ns.dropTable("kept", { namespacePath: ["base"] });
+    });
+
+    it("accepts one of several actions and operations, by its case", async () => {
+      await ns.createTable({ id: ["acted"] }, rows(1));
+      const transaction = { id: ["acted", "1"] };
+      const setting = { key: "note", value: "checked", mode: "fail" };
+      const actions = [{ action: { case: "setPropertyAction", value: setting } as const }];
+      const altered = await ns.alterTransaction({ ...transaction, actions });
+      assert.equal(altered.properties["note"], "checked");
+      const operation = { case: "deregisterTable", value: { id: ["acted"] } } as const;
+      const { results } = await ns.batchCommitTables({ operations: [{ operation }] });
+      assert.equal(results[0]?.result.case, "deregisterTable");
+      await assert.rejects(ns.tableExists({ id: ["acted"] }), isNotFound);
+      const wrong = [
+        { setPropertyAction: setting },
+        { action: { case: "noAction", value: {} } },
+        { action: { case: "setPropertyAction", value: { ...setting, mode: "never" } } },
+        { action: { case: "setPropertyAction", value: setting, other: 1 } },
+      ] as never[];
+      for (const action of wrong)
+        await assert.rejects(ns.alterTransaction({ ...transaction, actions: [action] }), isInvalidInput);
+    });
+
     it("can be cancelled, and given a time", async () => {
       const gone = AbortSignal.abort();
       await assert.rejects(ns.listTables({}, { signal: gone }), isCancelled);
