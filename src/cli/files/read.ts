@@ -1,4 +1,4 @@
-import { createReadStream, createWriteStream, rmSync } from "node:fs";
+import { createReadStream, createWriteStream, rmSync, type Stats } from "node:fs";
 import { type FileHandle, mkdtemp, open } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -53,7 +53,8 @@ export async function openRows(file: string, options: InputOptions): Promise<Fil
 
 async function openFile(file: string, options: InputOptions): Promise<FileRows> {
   const { format, schema, advanced } = options;
-  const size = await sizeOf(file);
+  const before = await statOf(file);
+  const { size } = before;
   switch (format) {
     case "parquet": {
       const { openParquet } = await import("./parquet.ts");
@@ -64,14 +65,43 @@ async function openFile(file: string, options: InputOptions): Promise<FileRows> 
     case "tsv":
     case "jsonl":
       return {
-        bytes: textRows(file, format, options),
+        bytes: unlessChanged(file, before, textRows(file, format, options)),
         total: schema === undefined ? size * 2 : size,
         unit: "bytes",
       };
     default:
       await checkArrow(file, format);
-      return { bytes: arrowStream(file, size, advanced), total: size, unit: "bytes" };
+      return {
+        bytes: unlessChanged(file, before, arrowStream(file, size, advanced)),
+        total: size,
+        unit: "bytes",
+      };
   }
+}
+
+/**
+ * Yields the rows of a file, and fails at their end if it was changed meanwhile: they may be only a part of it, or of two files.
+ *
+ * @throws LanceError InvalidInput
+ */
+async function* unlessChanged(
+  file: string,
+  before: Stats,
+  rows: AsyncIterable<Uint8Array>,
+): AsyncIterable<Uint8Array> {
+  const refuseChanged = async (cause?: unknown) => {
+    const after = await statOf(file);
+    if (after.ino === before.ino && after.size === before.size && after.mtimeMs === before.mtimeMs) return;
+    const message = `${file} was changed while it was read; import a copy of it`;
+    throw new LanceError("InvalidInput", message, { cause });
+  };
+  try {
+    yield* rows;
+  } catch (error) {
+    await refuseChanged(error);
+    throw error;
+  }
+  await refuseChanged();
 }
 
 /** Converts CSV or lines of JSON. */
@@ -95,12 +125,12 @@ async function checkArrow(file: string, format: FileFormat): Promise<void> {
   throw new LanceError("InvalidInput", `${file} is not an Arrow IPC file`);
 }
 
-async function sizeOf(file: string): Promise<number> {
+async function statOf(file: string): Promise<Stats> {
   try {
     await using handle = await open(file);
     const stat = await handle.stat();
     if (!stat.isFile()) throw new Error("it is no file");
-    return stat.size;
+    return stat;
   } catch (cause) {
     throw new Error(`${file} cannot be read: ${(cause as Error).message.split(",")[0]}`, { cause });
   }
