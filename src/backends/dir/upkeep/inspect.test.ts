@@ -1,8 +1,13 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
+import { create } from "@bufbuild/protobuf";
 import { tableFromArrays, tableToIPC } from "apache-arrow";
 import { test } from "vitest";
 import { openClient, temporaryDirectory } from "../../../../test/fixtures/dir/directory-backend.ts";
+import { rows } from "../../../../test/fixtures/dir/rows.ts";
+import { Transaction_CreateIndexSchema } from "../../../gen/lance/format/transaction_pb.ts";
+import { commitChange } from "../format/changes/commit.ts";
+import { copyMessage } from "../format/files/copy-message.ts";
 import { createLocalStore } from "../format/local/local-store.ts";
 import { inspectTable, needOf, type TableFacts } from "./inspect.ts";
 import { DEFAULT_POLICY } from "./policy.ts";
@@ -107,4 +112,28 @@ test("rows outside an index count by their number and share", () => {
 test("deleted rows count by their share", () => {
   assert.equal(need({ deletedRows: 10_000 }), undefined);
   assert.deepEqual(need({ deletedRows: 12_000 }), { work: "join", when: "now" });
+});
+
+test("an index of a type that the engine does not know asks for no work, and its fragments are not joined", async (t) => {
+  const root = await temporaryDirectory(t);
+  const client = await openClient(t, root);
+  await client.upload("createTable", "t", {}, rows([0, 1, 2]));
+  await client.upload("insertIntoTable", "t", {}, rows([3]));
+  await client.call("createTableScalarIndex", "t", { column: "id", indexType: "BTREE" });
+  await client.upload("insertIntoTable", "t", {}, rows([4]));
+  const store = createLocalStore();
+  const dataset = { store, root: store.keyOf(`${root}/data/t.lance`) };
+  const before = await inspectTable(dataset);
+  assert.deepEqual([before.unindexedRows, before.small.fragments], [1, 3]);
+  await commitChange(dataset, () => ({
+    operation: { case: "createIndex", value: create(Transaction_CreateIndexSchema) },
+    changeIndices: (indices) =>
+      indices.map((index) =>
+        Object.assign(copyMessage(index), {
+          indexDetails: { ...index.indexDetails, typeUrl: "/lance.index.pb.LaterIndexDetails" },
+        }),
+      ),
+  }));
+  const after = await inspectTable(dataset);
+  assert.deepEqual([after.unindexedRows, after.small.fragments], [0, 1]);
 });

@@ -6,7 +6,6 @@ import { countRows } from "../format/files/manifest.ts";
 import { type Contains, readRoaring } from "../format/files/roaring.ts";
 import { findVersions, readVersion } from "../format/versions/version-files.ts";
 import { isSystemIndex } from "../operations/indices/all-indices.ts";
-import { isForOthers } from "../operations/indices/index-kinds.ts";
 import type { UpkeepPolicy } from "./policy.ts";
 
 /** The facts about a table that decide whether it needs work. */
@@ -73,10 +72,20 @@ export async function inspectTable(dataset: DatasetRef): Promise<TableFacts> {
 const coveredBy = ({ fragmentBitmap }: IndexMetadata): Contains =>
   fragmentBitmap.byteLength === 0 ? () => true : readRoaring(fragmentBitmap);
 
+/** Types of indices that the engine brings up to date, in the words of the format. It ignores newer ones, and those for other readers. */
+const EXTENDED: ReadonlySet<string> = new Set([
+  ...["BTree", "Bitmap", "BloomFilter", "FM", "Inverted", "Json", "LabelList", "NGram", "Vector", "ZoneMap"],
+]);
+
+/** Whether the engine brings the indices of a type up to date. Old writers do not record the type of those that it does. */
+function isExtended(type: string | undefined): boolean {
+  return type === undefined || EXTENDED.has(type);
+}
+
 /** Returns a test for the fragments that the engine does not rewrite, because an index covers them that it ignores; the index would lose them. */
 function keptBy(segments: readonly IndexMetadata[]): (fragment: Pick<DataFragment, "id">) => boolean {
   const covers = segments
-    .filter(({ indexDetails }) => isForOthers(indexType(indexDetails?.typeUrl ?? "")))
+    .filter(({ indexDetails }) => indexDetails !== undefined && !isExtended(indexType(indexDetails.typeUrl)))
     .map(coveredBy);
   return ({ id }) => covers.some((contains) => contains(Number(id)));
 }
@@ -105,7 +114,7 @@ function smallFragments(
 
 /** Returns the number of rows outside the index that lacks the most, of those that the engine extends and that say what they cover. */
 function countUnindexed(manifest: Manifest, segments: readonly IndexMetadata[]): number {
-  const indices = indicesOf(manifest, segments).filter(({ type }) => !isForOthers(type));
+  const indices = indicesOf(manifest, segments).filter(({ type }) => isExtended(type));
   return Math.max(0, ...indices.map(({ rows, indexedRows = rows }) => Number(rows - indexedRows)));
 }
 
