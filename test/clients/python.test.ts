@@ -35,7 +35,7 @@ describe("Python clients", () => {
   it("the queries of TPC-H through ADBC have the rows that DuckDB has on Parquet", async () => {
     const own = await startGateway();
     try {
-      await runPython("tpch_session.py", own.address, "0.01", "1");
+      await runPython("tpch_session.py", own.address, "0.01", "4");
     } finally {
       await own.close();
     }

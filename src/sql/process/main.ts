@@ -5,7 +5,7 @@ import * as arrow from "apache-arrow";
 import { KEPT_SCHEMA, SCAN_FUNCTION } from "../tree/tree.ts";
 import type { ColumnReader } from "./column-reader.ts";
 import type { ProcessBounds, Reply, Request, StatementTables } from "./messages.ts";
-import { readFrame, writeFrame } from "./messages.ts";
+import { holdFrame, readFrame, writeFrame, writeHeld } from "./messages.ts";
 import { bindParameters } from "./parameters.ts";
 import { columnReader } from "./read-vectors.ts";
 import { registerScans, setTables } from "./scans.ts";
@@ -192,12 +192,13 @@ async function run(id: number, parameters: Uint8Array, maxRows = Number.POSITIVE
     readers.map(({ type }, i) => new arrow.Field(names[i] as string, type, true)),
   );
   const head = messageOf(schema);
-  reply({ kind: "message" }, head);
-  let [rows, all, enough] = [0, 0, 1];
+  holdFrame({ kind: "message" } satisfies Reply, head);
+  let [rows, all, enough, isBatchHeld] = [0, 0, 1, false];
   for (;;) {
     const chunk = await duckdb.fetch_chunk(result);
     const count = chunk === null ? 0 : duckdb.data_chunk_get_size(chunk);
     all += count;
+    if (isBatchHeld && count > 0) writeHeld();
     if (all > maxRows) {
       reply({ kind: "error", message: `the result has more than ${maxRows} rows`, bound: "rows" });
       return;
@@ -206,7 +207,8 @@ async function run(id: number, parameters: Uint8Array, maxRows = Number.POSITIVE
     rows += count;
     if (rows > 0 && (count === 0 || rows >= enough)) {
       const message = streamOf(schema, batchOf(schema, readers, rows)).subarray(head.byteLength, -END_BYTES);
-      reply({ kind: "message" }, message);
+      holdFrame({ kind: "message" } satisfies Reply, message);
+      isBatchHeld = true;
       enough = Math.min(BATCH_ROWS, Math.ceil((BATCH_BYTES * rows) / message.byteLength));
       rows = 0;
     }

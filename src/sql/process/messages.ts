@@ -43,11 +43,36 @@ export function readFrame<T>(): Frame<T> | undefined {
   return content === undefined ? undefined : decodeFrame<T>(content, lengths.readUInt32LE(4));
 }
 
-/** Writes a frame, and waits until the gateway takes it. */
+/** How long a frame waits for the next one, in milliseconds. */
+const HELD_MS = 1;
+
+/** Pieces of up to so many bytes are joined to one write. */
+const JOINED_BYTES = 65_536;
+
+/** Pieces of the frames that wait. */
+const held: Uint8Array[] = [];
+let timer: NodeJS.Timeout | undefined;
+
+/** Keeps a frame for the next one, which often follows at once: the gateway then wakes up once for both. */
+export function holdFrame(header: object, body?: Uint8Array): void {
+  held.push(...encodeFrame(header, body));
+  timer ??= setTimeout(writeHeld, HELD_MS);
+}
+
+/** Writes a frame behind those that wait, and waits until the gateway takes it. */
 export function writeFrame(header: object, body?: Uint8Array): void {
-  for (const piece of encodeFrame(header, body)) {
+  held.push(...encodeFrame(header, body));
+  writeHeld();
+}
+
+/** Writes the frames that wait. */
+export function writeHeld(): void {
+  clearTimeout(timer);
+  timer = undefined;
+  const pieces = held.splice(0);
+  const length = pieces.reduce((sum, { byteLength }) => sum + byteLength, 0);
+  for (const piece of length > JOINED_BYTES ? pieces : [Buffer.concat(pieces)])
     for (let at = 0; at < piece.byteLength; ) at += whenReady(() => writeSync(CONNECTION, piece, at));
-  }
 }
 
 function readBytes(count: number): Buffer | undefined {
