@@ -12,11 +12,12 @@ import {
 } from "./checked-statements.ts";
 import { type Conversation, createConversation, type ScanPlace } from "./conversation.ts";
 import { createKeptTables } from "./kept-tables.ts";
-import { parseLookup, prepareLookup } from "./materialized/lookup.ts";
+import { parseExplain, parseLookup, planStatement, prepareLookup } from "./lookups.ts";
 import { createOpening } from "./opened-tables.ts";
 import type { EngineProcess } from "./process/engine-process.ts";
 import { createProcessPool } from "./process/process-pool.ts";
 import type {
+  PlanFormat,
   SqlCall,
   SqlEngine,
   SqlStatement,
@@ -48,9 +49,6 @@ interface Bound {
 
 /** Reason of reads that end with their statement. Without one, each would get an error with a stack. */
 const DONE = new LanceError("Cancelled", "the statement has ended");
-
-/** Stands before a statement whose plan is wanted. */
-const EXPLAIN = Buffer.from("EXPLAIN (FORMAT JSON) ");
 
 /** Creates the engine. Its processes start with the first statement. */
 export function createSqlEngine(options: SqlOptions = {}): SqlEngine {
@@ -125,7 +123,10 @@ export function createSqlEngine(options: SqlOptions = {}): SqlEngine {
     const write = parseWrite(statement);
     if (write !== undefined) return prepareWrite(write, { prepareQuery, planView }, call);
     const lookup = parseLookup(statement);
-    return lookup === undefined ? prepareQuery(statement, call) : prepareLookup(lookup, call);
+    if (lookup !== undefined) return prepareLookup(lookup, call);
+    const explained = parseExplain(statement);
+    if (explained === undefined) return prepareQuery(statement, call);
+    return planStatement(await prepareQuery(explained.query, call), explained.format);
   }
 
   async function planView({ path, query, namespacePath }: ViewQuery, call: SqlCall): Promise<Uint8Array> {
@@ -174,7 +175,7 @@ export function createSqlEngine(options: SqlOptions = {}): SqlEngine {
       ...{ schema, parameters, readsTables: open.length > 0, isUpdate: false },
       run: (row = new Uint8Array(), signal = call.signal, tables = call.tables) =>
         run(bound, open, row, tables, call.caller ?? "", signal),
-      explain: (signal) => explain(bound, call.caller ?? "", signal),
+      explain: (signal, format = "JSON") => explain(bound, call.caller ?? "", signal, format),
     };
   }
 
@@ -229,8 +230,14 @@ export function createSqlEngine(options: SqlOptions = {}): SqlEngine {
   }
 
   /** Binds the plan of a statement as a statement of its own. Its tables are not read. */
-  function explain({ plan, process }: Bound, caller: string, outer: AbortSignal): AsyncIterable<Uint8Array> {
-    const own: Plan = { ...plan, id: count++, text: Buffer.concat([EXPLAIN, plan.text]) };
+  function explain(
+    { plan, process }: Bound,
+    caller: string,
+    outer: AbortSignal,
+    format: PlanFormat,
+  ): AsyncIterable<Uint8Array> {
+    const head = Buffer.from(`EXPLAIN (FORMAT ${format}) `);
+    const own: Plan = { ...plan, id: count++, text: Buffer.concat([head, plan.text]) };
     return withProcess(caller, outer, process, noScan, async function* (conversation, process) {
       await bind(own, conversation, process);
       yield* conversation.run({ kind: "run", id: own.id, maxRows: bounds.maxRows }, new Uint8Array());

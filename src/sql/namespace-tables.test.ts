@@ -247,3 +247,35 @@ test("a table that is as it was is not described again, and may be read only by 
   isRefused = true;
   await assert.rejects(open(), { kind: "PermissionDenied" });
 });
+
+test("lists tables with data, in the namespace of the statement or another one", async () => {
+  await namespace.createNamespace({ id: ["listed"] });
+  for (const name of ["b", "a"]) await namespace.createTable({ id: ["listed", name] }, [{ id: 1 }]);
+  await namespace.declareTable({ id: ["listed", "declared"] });
+  const names = async (statement: string, namespacePath: readonly string[] = []) => {
+    const listed = await runSql(engine, statement, { tables: tablesOfNamespace(namespace), namespacePath });
+    return listed.toArray().map(({ name }) => name);
+  };
+  assert.deepEqual(await names("SHOW TABLES FROM listed"), ["a", "b"]);
+  assert.deepEqual(await names("SHOW TABLES", ["listed"]), ["a", "b"]);
+  const root = await names("SHOW TABLES");
+  assert.ok(root.includes("people") && !root.includes("a"));
+  assert.deepEqual(await names('show tables in "public";', ["listed"]), root);
+  await assert.rejects(names("SHOW TABLES FROM missing"), /missing/);
+});
+
+test("shows the plan of a query as text or as JSON, and reads no rows for it", async () => {
+  const inner = tablesOfNamespace(namespace);
+  const tables = { ...inner, scan: () => assert.fail("rows are read") };
+  const plan = async (head: string) => {
+    const rows = await runSql(engine, `${head} SELECT max(id) FROM people WHERE id > 1`, { tables });
+    assert.deepEqual(
+      rows.schema.fields.map(({ name }) => name),
+      ["explain_key", "explain_value"],
+    );
+    return String(rows.getChild("explain_value")?.get(0));
+  };
+  assert.match(await plan("EXPLAIN"), /AGGREGATE.*LANCE_GATEWAY_SCAN/s);
+  assert.match(await plan("explain (format text)"), /AGGREGATE/);
+  assert.equal(JSON.parse(await plan("EXPLAIN (FORMAT JSON)")).length, 1);
+});

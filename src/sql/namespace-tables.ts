@@ -65,6 +65,13 @@ export interface ReadableNamespace {
   ): Promise<{ readonly version?: VersionFacts | undefined }>;
   countTableRows(request: TableState, options: ReadOptions): Promise<{ readonly count: bigint }>;
   queryTable(request: TableQuery, options: ReadOptions): { bytes(): AsyncIterable<Uint8Array> };
+  /** Default: tables are not listed. */
+  listTables?(
+    request: ListedPage & { readonly includeDeclared: boolean },
+    options: ReadOptions,
+  ): Promise<TablePage>;
+  /** Default: there are no views. */
+  listViews?(request: ListedPage, options: ReadOptions): Promise<ViewPage>;
   /** Default: there are no views. */
   describeView?(
     request: { readonly id: string[] },
@@ -76,10 +83,24 @@ export interface ReadableNamespace {
     options: ReadOptions,
   ): Promise<MaterializedView>;
   /** Default: there are no materialized views. */
-  listMaterializedViews?(
-    request: { readonly id: string[]; readonly pageToken?: string | undefined; readonly limit: number },
-    options: ReadOptions,
-  ): Promise<{ readonly views: readonly string[]; readonly pageToken?: string | undefined }>;
+  listMaterializedViews?(request: ListedPage, options: ReadOptions): Promise<ViewPage>;
+}
+
+/** A page of a listing. */
+interface ListedPage {
+  readonly id: string[];
+  readonly pageToken?: string | undefined;
+  readonly limit: number;
+}
+
+interface TablePage {
+  readonly tables: readonly string[];
+  readonly pageToken?: string | undefined;
+}
+
+interface ViewPage {
+  readonly views: readonly string[];
+  readonly pageToken?: string | undefined;
 }
 
 /** Tables that the statements of a caller have opened. A statement that opens one again asks only whether it is as it was. */
@@ -132,6 +153,9 @@ export function tablesOfNamespace(
 ): SqlTables {
   const { describeMaterializedView, listMaterializedViews } = namespace;
   return {
+    ...(namespace.listTables && {
+      listTables: (id: readonly string[], signal: AbortSignal) => namesIn(namespace, id, signal),
+    }),
     ...(describeMaterializedView && {
       describeMaterializedView: (path, signal) => describeMaterializedView({ id: [...path] }, { signal }),
     }),
@@ -196,6 +220,27 @@ function searchQueryOf(
       fullTextQuery: { stringQuery: { columns: [formatFieldPath([words.column])], query: words.query } },
     }),
   };
+}
+
+/** Yields the names of tables with data, and of views. */
+async function* namesIn(
+  { listTables, listViews }: ReadableNamespace,
+  namespace: readonly string[],
+  signal: AbortSignal,
+): AsyncIterable<string> {
+  const asked = (pageToken: string | undefined) => ({ id: [...namespace], limit: PAGE_NAMES, pageToken });
+  if (listTables !== undefined) {
+    const page = (token: string | undefined) =>
+      listTables({ ...asked(token), includeDeclared: false }, { signal });
+    for await (const { tables } of pagesOf(page)) yield* tables;
+  }
+  if (listViews === undefined) return;
+  try {
+    for await (const { views } of pagesOf((token) => listViews(asked(token), { signal }))) yield* views;
+  } catch (thrown) {
+    // Few catalogs have views.
+    if (!isLanceError(thrown, "Unsupported")) throw thrown;
+  }
 }
 
 /** Returns what tells a version of a table from that of a later one of its name, for a caller who may query it. */

@@ -84,6 +84,8 @@ export interface SqlTables {
    * @returns undefined if nothing tells
    */
   stateOf?(table: SqlTable, signal: AbortSignal): Promise<string | undefined>;
+  /** Yields the names of the tables and views in a namespace that the caller may see. Default: they are not listed. */
+  listTables?(namespace: readonly string[], signal: AbortSignal): AsyncIterable<string>;
   /** Describes a materialized view. Default: there are none. */
   describeMaterializedView?(path: readonly string[], signal: AbortSignal): Promise<MaterializedView>;
   /** Yields the names of the materialized views in a namespace that the caller may see. Default: there are none. */
@@ -206,9 +208,12 @@ export interface SqlStatement {
     tables?: SqlTables,
     writes?: SqlWrites,
   ): AsyncIterable<Uint8Array>;
-  /** Yields the plan as {@link run} yields rows: a row with `explain_key`, and the plan as JSON in `explain_value`. No table is read. */
-  explain(signal: AbortSignal): AsyncIterable<Uint8Array>;
+  /** Yields the plan as {@link run} yields rows: a row with `explain_key`, and the plan in `explain_value`. No table is read. @param format default: JSON */
+  explain(signal: AbortSignal, format?: PlanFormat): AsyncIterable<Uint8Array>;
 }
+
+/** Form of a plan: text for people, or JSON. */
+export type PlanFormat = "TEXT" | "JSON";
 
 /** Runs SQL over the tables of catalogs. */
 export interface SqlEngine {

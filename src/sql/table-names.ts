@@ -44,8 +44,12 @@ export function targetAt(tokens: TokenReader): Target {
 
 /** Returns the path that a name means. @param schema "" for a name without one, which is in the namespace of the call */
 export function pathOf(schema: string, name: string, namespacePath: readonly string[]): string[] {
-  const path = schema === "" ? namespacePath : schema === ROOT_SCHEMA ? [] : schema.split(DELIMITER);
-  return [...path, name];
+  return [...(schema === "" ? namespacePath : namespaceOf(schema)), name];
+}
+
+/** Returns the namespace that the name of a schema means. */
+export function namespaceOf(schema: string): string[] {
+  return schema === ROOT_SCHEMA ? [] : schema.split(DELIMITER);
 }
 
 /** Returns a statement that reads the table or view of a path. */

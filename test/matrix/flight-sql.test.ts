@@ -221,6 +221,7 @@ describe("Flight SQL", () => {
       "FROM top UNION ALL FROM team.salaries",
       "DESCRIBE team.salaries",
       "SUMMARIZE team.salaries",
+      "EXPLAIN FROM team.salaries",
       "FROM lance_vector_search('team.salaries', 'id', [1])",
       "SELECT 1 FROM top, lance_fts('team.salaries', 'name', 'ada', filter = 'true')",
     ];
@@ -232,6 +233,11 @@ describe("Flight SQL", () => {
       }
       assert.ok(denied.includes((await failureOf(prepare("reader", text))).code), text);
     }
+    assert.deepEqual(await rows("owner", query("SHOW TABLES FROM team")), [
+      { name: "people" },
+      { name: "salaries" },
+    ]);
+    assert.deepEqual(await rows("reader", query("SHOW TABLES FROM team")), [{ name: "people" }]);
     for (const text of ["FROM top", "SELECT * FROM team.people, top"])
       assert.ok(denied.includes((await failureOf(infoOf("scoped", query(text)))).code), text);
     assert.equal((await rows("scoped", query("FROM team.people"))).length, 3);

@@ -29,7 +29,7 @@ const json = JSON as unknown as {
 /**
  * Reads the tree of a single statement. Numbers that JavaScript would round keep their text.
  *
- * @throws LanceError InvalidInput for a statement that does not parse; Unsupported for one that is no query
+ * @throws LanceError InvalidInput for a statement that does not parse; Unsupported for one that is not a query
  */
 export function readTree(text: Uint8Array): TreeNode {
   if (text.byteLength > MAX_TREE_BYTES) throw new LanceError("InvalidInput", "the statement is too complex");
@@ -58,7 +58,7 @@ function refusalOf({ error_type: type, error_message: message = "", position }: 
   if (type === "not implemented")
     return new LanceError(
       "Unsupported",
-      "the statement is no query; SQL reads: SELECT, FROM, VALUES, WITH, DESCRIBE, SUMMARIZE",
+      "the statement is not supported; SQL reads by SELECT, FROM, VALUES, WITH, DESCRIBE, SUMMARIZE, EXPLAIN and SHOW TABLES",
     );
   const at = position === undefined ? "" : ` at position ${Number(position) + 1}`;
   return new LanceError("InvalidInput", `the statement does not parse${at}: ${message}`);

@@ -138,11 +138,11 @@ function unsupported(statement: string, { next }: TokenReader, verb: string): La
 }
 
 /**
- * Returns the query that follows the head, with spaces in place of the head.
+ * Returns what follows the head, with spaces in place of the head.
  *
- * @param before what the query begins with, which is shorter than the head. Default: the query is complete
+ * @param before what it begins with, which is shorter than the head. Default: it is complete
  */
-function queryAt(statement: string, { next }: TokenReader, before = ""): string {
+export function queryAt(statement: string, { next }: TokenReader, before = ""): string {
   const head = Buffer.byteLength(statement.slice(0, next.start));
   return `${before.padEnd(head)}${statement.slice(next.start)}`;
 }

@@ -129,7 +129,11 @@ test.each([
     "Unsupported",
     /read_csv is not supported at position 34/,
   ],
-  ["INSERT INTO people VALUES (1); DROP TABLE people", "Unsupported", /no query|one statement/],
+  [
+    "INSERT INTO people VALUES (1); DROP TABLE people",
+    "Unsupported",
+    /statement is not supported|one statement/,
+  ],
   ["INSERT INTO people VALUES (", "InvalidInput", /at position 28/],
   ["INSERT people VALUES (1)", "InvalidInput", /at position 8: INTO is expected, and "people" is there/],
   ["CREATE TABLE people AS SELECT 1 AS id", "TableAlreadyExists", /people/],

@@ -47,7 +47,7 @@ assert asyncio.run(of_async()).to_pydict() == {"id": [1, 2, 3]}
 
 refused(lambda: db.execute_query("SELECT * FROM nothing"), "not found")
 refused(lambda: db.execute_query("SELEC 1"), "position 1")
-refused(lambda: db.execute_query("ATTACH 'x.db'"), "no query")
+refused(lambda: db.execute_query("ATTACH 'x.db'"), "not supported")
 
 # Views, whose routes are those of the client, and which statements read.
 view = db.create_view("large", "SELECT id FROM sql_rows WHERE id > 1")

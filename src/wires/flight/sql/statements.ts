@@ -17,6 +17,7 @@ import type { Statement } from "../tickets.ts";
 const {
   describeTable,
   describeTableVersion,
+  listTables,
   countTableRows,
   createTable,
   insertIntoTable,
@@ -26,7 +27,7 @@ const {
   createMaterializedView,
   refreshMaterializedView,
 } = LanceNamespaceService.method;
-const { createView, describeView, dropView } = ViewService.method;
+const { createView, describeView, dropView, listViews } = ViewService.method;
 const { describeMaterializedView, listMaterializedViews, dropMaterializedView, describeJob } =
   LanceDbService.method;
 
@@ -108,6 +109,10 @@ export async function sqlCallerOf(calls: PipelineCalls, presented: Presented = {
         (await calls.unary(describeTableVersion, { ...request }, of(options))).response,
       countTableRows: async (request, options) =>
         (await calls.unary(countTableRows, { ...request }, of(options))).response,
+      listTables: async (request, options) =>
+        (await calls.unary(listTables, { ...request }, of(options))).response,
+      listViews: async (request, options) =>
+        (await calls.unary(listViews, { ...request }, of(options))).response,
       describeView: async (request, options) =>
         (await calls.unary(describeView, { ...request }, of(options))).response,
       describeMaterializedView: async (request, options) =>

@@ -1,13 +1,16 @@
 import type { Table } from "apache-arrow";
-import { END_OF_STREAM } from "../../arrow/ipc/stream.ts";
-import { LanceError } from "../../namespace/errors.ts";
-import type { MaterializedView, SqlCall, SqlStatement, SqlTables } from "../sql-engine.ts";
-import { nameOf, type Target, targetAt } from "../table-names.ts";
-import { TokenReader } from "../writes/tokens.ts";
-import { parameterSchema } from "../writes/write-result.ts";
+import { END_OF_STREAM } from "../arrow/ipc/stream.ts";
+import { LanceError } from "../namespace/errors.ts";
+import type { MaterializedView, PlanFormat, SqlCall, SqlStatement, SqlTables } from "./sql-engine.ts";
+import { nameOf, namespaceOf, type Target, targetAt } from "./table-names.ts";
+import { queryAt } from "./writes/parse-write.ts";
+import { positionAt, TokenReader } from "./writes/tokens.ts";
+import { parameterSchema } from "./writes/write-result.ts";
 
-/** A statement that reads definitions of materialized views. */
+/** A statement that reads names of tables, or definitions of materialized views. */
 type Lookup =
+  /** Lists tables and views. @param schema Default: the namespace of the call. */
+  | { readonly kind: "tables"; readonly schema: string | undefined }
   | { readonly kind: "describe"; readonly target: Target }
   /** Lists names in their order. @param after lists those behind this one. Default: all. @param limit Default: none. */
   | { readonly kind: "show"; readonly after: string | undefined; readonly limit: number | undefined };
@@ -16,7 +19,8 @@ type Lookup =
 const LIMIT = /^\d{1,15}$/;
 
 /**
- * Reads `DESCRIBE MATERIALIZED VIEW name`, and `SHOW MATERIALIZED VIEWS [WHERE name > 'name'] [LIMIT n]`; undefined for other statements.
+ * Reads `DESCRIBE MATERIALIZED VIEW name`, `SHOW MATERIALIZED VIEWS [WHERE name > 'name'] [LIMIT n]` and `SHOW TABLES [FROM schema]`; undefined for
+ * other statements.
  *
  * @throws LanceError InvalidInput for one of them that has more
  */
@@ -26,6 +30,12 @@ export function parseLookup(statement: string): Lookup | undefined {
     const target = targetAt(tokens);
     tokens.end();
     return { kind: "describe", target };
+  }
+  if (tokens.accept("SHOW", "TABLES")) {
+    const isNamed = tokens.accept("FROM") || tokens.accept("IN");
+    const schema = isNamed ? tokens.name("the name of a schema") : undefined;
+    tokens.end();
+    return { kind: "tables", schema };
   }
   if (!tokens.accept("SHOW", "MATERIALIZED", "VIEWS")) return undefined;
   const after = tokens.accept("WHERE") ? nameAfter(tokens) : undefined;
@@ -47,14 +57,9 @@ function limitAt(tokens: TokenReader): number {
   return Number(tokens.take().text);
 }
 
-/** Prepares a statement that reads definitions of materialized views. They are read when it runs. */
+/** Prepares a statement that reads names or definitions. They are read when it runs. */
 export async function prepareLookup(lookup: Lookup, call: SqlCall): Promise<SqlStatement> {
-  const { namespacePath = [] } = call;
-  const path = lookup.kind === "describe" ? nameOf(lookup.target, call).path : [];
-  const read = async (tables: SqlTables, signal: AbortSignal) =>
-    lookup.kind === "describe"
-      ? describedRows(path.at(-1) ?? "", await describe(tables, path, signal))
-      : namesRows(await show(tables, namespacePath, lookup, signal));
+  const read = readerOf(lookup, call);
   const none = lookup.kind === "describe" ? await describedRows("", undefined) : await namesRows([]);
   return {
     ...{ schema: await messagesOf(none), parameters: await parameterSchema(0) },
@@ -64,9 +69,36 @@ export async function prepareLookup(lookup: Lookup, call: SqlCall): Promise<SqlS
     },
     async *explain() {
       yield* [];
-      throw new LanceError("Unsupported", "a statement about materialized views has no plan");
+      throw new LanceError("Unsupported", "a statement that reads no rows of tables has no plan");
     },
   };
+}
+
+/** Returns what reads the rows of a lookup. */
+function readerOf(lookup: Lookup, call: SqlCall): (tables: SqlTables, signal: AbortSignal) => Promise<Table> {
+  const { namespacePath = [] } = call;
+  switch (lookup.kind) {
+    case "tables": {
+      const namespace = lookup.schema === undefined ? namespacePath : namespaceOf(lookup.schema);
+      return async (tables, signal) => namesRows(await tableNames(tables, namespace, signal));
+    }
+    case "describe": {
+      const { path } = nameOf(lookup.target, call);
+      return async (tables, signal) => describedRows(path.at(-1) ?? "", await describe(tables, path, signal));
+    }
+    case "show":
+      return async (tables, signal) => namesRows(await show(tables, namespacePath, lookup, signal));
+  }
+}
+
+async function tableNames(
+  tables: SqlTables,
+  namespace: readonly string[],
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  if (tables.listTables === undefined)
+    throw new LanceError("Unsupported", "tables are not listed by a statement here");
+  return (await Array.fromAsync(tables.listTables(namespace, signal))).sort();
 }
 
 function describe(
@@ -132,4 +164,46 @@ async function namesRows(names: readonly string[]): Promise<Table> {
 async function messagesOf(table: Table): Promise<Uint8Array> {
   const { tableToIPC } = await import("apache-arrow");
   return tableToIPC(table, "stream").subarray(0, -END_OF_STREAM.byteLength);
+}
+
+/** A query whose plan is asked for. */
+interface Explained {
+  readonly query: string;
+  readonly format: PlanFormat;
+}
+
+/**
+ * Reads `EXPLAIN [(FORMAT JSON)]` before a query; undefined for other statements.
+ *
+ * @throws LanceError Unsupported for EXPLAIN ANALYZE, which would run the query, InvalidInput for other options
+ */
+export function parseExplain(statement: string): Explained | undefined {
+  const tokens = new TokenReader(statement);
+  if (!tokens.accept("EXPLAIN")) return undefined;
+  const { start } = tokens.next;
+  if (tokens.accept("ANALYZE"))
+    throw new LanceError(
+      "Unsupported",
+      `EXPLAIN ANALYZE is not supported at position ${positionAt(statement, start)}; EXPLAIN shows the plan`,
+    );
+  let format: PlanFormat = "TEXT";
+  if (tokens.accept("(", "FORMAT")) {
+    if (tokens.accept("JSON")) format = "JSON";
+    else tokens.expect("TEXT");
+    tokens.expect(")");
+  }
+  return { query: queryAt(statement, tokens), format };
+}
+
+/** Returns the statement whose rows are the plan of another one. */
+export async function planStatement(query: SqlStatement, format: PlanFormat): Promise<SqlStatement> {
+  const { Table, Utf8, vectorFromArray } = await import("apache-arrow");
+  const none = vectorFromArray([], new Utf8());
+  const explain: SqlStatement["explain"] = (signal) => query.explain(signal, format);
+  return {
+    ...query,
+    schema: await messagesOf(new Table({ explain_key: none, explain_value: none })),
+    run: (_parameters, signal) => explain(signal),
+    explain,
+  };
 }
