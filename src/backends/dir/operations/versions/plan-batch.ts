@@ -157,11 +157,13 @@ export async function createPlanner(context: CatalogDataContext): Promise<Planne
 /** Number of manifests that are read concurrently. */
 const READS = 16;
 
-/** Returns the staged version that a request describes. @throws LanceError InvalidInput */
+/** Returns the staged version that a request describes. @throws LanceError InvalidInput; Unsupported for metadata beside the manifest */
 export function toStaged(request: CreateTableVersionRequest | CreateTableVersionEntry): StagedVersion {
-  const { version, manifestPath, manifestSize, namingScheme } = request;
+  const { version, manifestPath, manifestSize, namingScheme, metadata } = request;
   if (version <= 0n) throw new LanceError("InvalidInput", `version must be positive, not ${version}`);
   if (manifestPath === "") throw new LanceError("InvalidInput", "manifest_path must not be empty");
+  if (Object.keys(metadata).length > 0)
+    throw new LanceError("Unsupported", "the catalog keeps no metadata of versions beside their manifests");
   return {
     version,
     stagedKey: manifestPath,
