@@ -108,16 +108,16 @@ const countRows = defineTool({
   },
 });
 
-const QUERIES = "It reads only: SELECT, WITH, VALUES, DESCRIBE and SUMMARIZE.";
+const QUERIES = "It reads only: SELECT, WITH, VALUES, DESCRIBE, SUMMARIZE, EXPLAIN and SHOW TABLES.";
 const STATEMENTS =
-  "SELECT, WITH, VALUES, DESCRIBE and SUMMARIZE read; INSERT, UPDATE, DELETE, CREATE TABLE, DROP TABLE, CREATE VIEW and DROP VIEW write, and return the number of rows as Count; so do CREATE, REFRESH and DROP MATERIALIZED VIEW.";
+  "SELECT, WITH, VALUES, DESCRIBE, SUMMARIZE, EXPLAIN and SHOW TABLES read; INSERT, UPDATE, DELETE, CREATE TABLE, DROP TABLE, CREATE VIEW and DROP VIEW write, and return the number of rows as Count; so do CREATE, REFRESH and DROP MATERIALIZED VIEW.";
 
 /** Returns the tool for SQL. @param writes whether its statements may change tables */
 export function sqlTool(writes: boolean): Tool {
   return defineTool({
     name: "run_sql",
     title: writes ? "Run a statement in SQL" : "Run a query in SQL",
-    description: `Runs a statement in the SQL of DuckDB over tables: joins, groups, aggregates and windows. ${writes ? STATEMENTS : QUERIES} A table is named by its namespace: people in the root, team.people, or "team$eu".people for the namespace eu in team. ${VALUES} For searches by vector or text, and for lookups by a filter, query_table is faster.`,
+    description: `Runs a statement in the SQL of DuckDB over tables: joins, groups, aggregates and windows. ${writes ? STATEMENTS : QUERIES} A table is named by its namespace: people in the root, team.people, or "team$eu".people for the namespace eu in team. ${VALUES} For a search by vector or text alone, and for lookups by a filter, query_table is faster; to join or group what a search finds, read lance_vector_search('team.people', 'vector column', [0.1, 0.2], k = 10) or lance_fts('team.people', 'text column', 'words', k = 10) behind FROM.`,
     input: z.strictObject({
       statement: z.string().min(1).describe("One statement."),
       limit: z.int().min(1).max(MAX_ROWS).default(100).describe("Maximum number of rows that are returned."),
