@@ -137,8 +137,56 @@ test("is refused before the search in the places where a condition comes behind 
     `SELECT s.id FROM labels l LEFT JOIN ${VECTOR}, prefilter = true) s USING (id) WHERE s.kind = 'odd'`,
     `SELECT id FROM ${VECTOR}, prefilter = true) s TABLESAMPLE 50% WHERE s.kind = 'odd'`,
     `SELECT a FROM ${VECTOR}, prefilter = true) s (a) WHERE a > 3`,
+    `SELECT a FROM ${VECTOR}, prefilter = true) s (a, b, c, d, e) WHERE d[1] > 3 AND s.d[2] < 4`,
+    `SELECT 1 FROM ${VECTOR}, prefilter = true) s (_distance, b, c, d, e) WHERE _distance > 3`,
+    `SELECT l.id FROM labels l LEFT JOIN (${VECTOR}, prefilter = true) s JOIN labels m ON s.kind = 'odd') ON true`,
+    `FROM ${VECTOR}, prefilter = true) s PIVOT (count(*) FOR kind IN ('odd')) WHERE id > 10`,
   ])
     await expect(rows(statement)).rejects.toThrow(/a condition for a search with "prefilter" compares/);
+});
+
+test("is refused before the search if it names a column in another way, and passes if it names the score", async () => {
+  const near = `${VECTOR}, k = 3, prefilter = true) s`;
+  for (const statement of [
+    `SELECT id FROM ${near} WHERE (s).kind = 'odd'`,
+    `SELECT id FROM ${near} WHERE struct_extract(s, 'kind') = 'odd'`,
+    `SELECT id FROM ${near} WHERE COLUMNS(['kind']) = 'odd'`,
+    `SELECT id, kind FROM ${near} WHERE #2 = 'odd'`,
+    `SELECT id, kind AS Which FROM ${near} WHERE which = 'odd'`,
+    `SELECT id, lower(kind) AS a, a AS b, b || a AS c FROM ${near} WHERE c = 'oddodd'`,
+  ])
+    await expect(rows(statement), statement).rejects.toThrow(
+      /a condition for a search with "prefilter" compares/,
+    );
+  expect(await rows(`SELECT id, _distance AS far FROM ${near} WHERE far < 1`)).toEqual([[7, 0]]);
+  expect(await rows(`SELECT id, length(kind) AS kind FROM ${near} WHERE kind = 'odd' ORDER BY id`)).toEqual(
+    [5, 7, 9].map((id) => [id, 3n]),
+  );
+  expect(
+    await rows(`SELECT count(*) FROM (${near} JOIN labels ON s.kind = 'odd') j WHERE j.id IN (5, 7, 9)`),
+  ).toEqual([[9n]]);
+  expect(await rows(`SELECT max(id) FROM ${near} LEFT JOIN labels USING (id) WHERE label IS NULL`)).toEqual([
+    [8],
+  ]);
+});
+
+test("has the numbers that a vector is written with, and refuses those that a 32-bit float has not", async () => {
+  await namespace.createTable("signs", [
+    { id: 1, vector: [-1, 1] },
+    { id: 2, vector: [0, 1] },
+  ]);
+  const search = (vector: string) =>
+    rows(`SELECT id FROM lance_vector_search('signs', 'vector', ${vector}, k = 1, distance_type = 'cosine')`);
+  for (const vector of [
+    "[-0.0000000000000000567, 0.0000000000000000567]",
+    "[-170141183460469231731687303715884.105727, 170141183460469231731687303715884.105727]",
+    "'[-5.67e-17, 5.67e-17]'::FLOAT[2]",
+  ])
+    expect(await search(vector), vector).toEqual([[1]]);
+  for (const vector of ["'[1e400, 0]'::FLOAT[2]", "[1e39, 0]", "'[0, -1e39]'::DOUBLE[]"])
+    await expect(search(vector), vector).rejects.toThrow(
+      /"query_vector" of lance_vector_search has a number that is not one of a 32-bit float at position/,
+    );
 });
 
 test("reads the version of its table that the statement reads, or the one that it names", async () => {

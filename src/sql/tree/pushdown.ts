@@ -16,6 +16,8 @@ interface Source {
   readonly alias: string;
   /** Its columns by their names in lower case. Default: they are not known. */
   readonly columns: ReadonlyMap<string, ArrowField> | undefined;
+  /** Whether the query gives its columns other names. */
+  readonly isRenamed: boolean;
   /** Place of the scan. Default: it is not a scan. */
   readonly place: number | undefined;
   /** Whether a condition of the query for its rows holds for the rows of the scan. */
@@ -24,6 +26,8 @@ interface Source {
   readonly isSampled: boolean;
   /** The search in place of a table. Default: there is none. */
   readonly search: SqlSearch | undefined;
+  /** Conditions of inner joins around it that hold for a part of the query alone. */
+  readonly held: TreeNode[];
 }
 
 /** What is known about the table at a place. */
@@ -71,7 +75,9 @@ export function pushedInto(
     for (const source of sources.all) {
       if (source.place === undefined) continue;
       const column = (names: readonly string[]) => columnOf(names, source, sources);
-      const filter = filterInto(source, conditions, column);
+      const filter = filterInto(source, conditions, column, (part) =>
+        mayName(part, source, sources, aliasesIn(query)),
+      );
       const takesLimit =
         takesAny && sources.all.length === 1 && !source.isSampled && source.search === undefined;
       const limit = takesLimit ? limitOf(query) : undefined;
@@ -87,15 +93,17 @@ export function pushedInto(
     source: Source,
     conditions: readonly TreeNode[],
     column: ColumnNamed,
+    namesIt: (condition: TreeNode) => boolean,
   ): string | undefined {
     const { takesFilters, search } = source;
     if (search === undefined) return takesFilters ? filterOf(conditions, column) : undefined;
     if (!search.isPrefilter) return undefined;
     // Which rows are found depends on the condition, so that no part of it may be left out.
-    const children = conditions.filter((condition) => mayName(condition, source));
+    const held = source.held.filter(namesIt);
+    const children = held.concat(conditions.filter(namesIt));
     if (children.length === 0) return undefined;
     const all = { type: "CONJUNCTION_AND", children };
-    return exactFilterOf(all, takesFilters ? column : () => undefined, PREFILTERED);
+    return exactFilterOf(all, takesFilters && held.length === 0 ? column : () => undefined, PREFILTERED);
   }
 
   function collect(node: TreeNode, takesFilters: boolean, sources: Sources): void {
@@ -103,10 +111,12 @@ export function pushedInto(
       collectJoin(node, takesFilters, sources);
       return;
     }
+    // Conditions are about what it makes of its source.
+    if (node["type"] === "PIVOT") collect(node["source"] as TreeNode, false, sources);
     const place = placeOf(node);
-    const renamed = (node["column_name_alias"] ?? []) as readonly string[];
+    const isRenamed = ((node["column_name_alias"] ?? []) as readonly string[]).length > 0;
     const isSampled = node["sample"] !== null;
-    const isWhole = !isSampled && renamed.length === 0;
+    const isWhole = !isSampled && !isRenamed;
     const { function_name: called } = (node["function"] ?? {}) as TreeNode;
     sources.all.push({
       alias: String(node["alias"] || node["table_name"] || called || "").toLowerCase(),
@@ -114,7 +124,7 @@ export function pushedInto(
       search: place === undefined ? undefined : tableAt(place).search,
       place,
       takesFilters: takesFilters && isWhole,
-      isSampled,
+      ...{ isRenamed, isSampled, held: [] },
     });
   }
 
@@ -126,12 +136,15 @@ export function pushedInto(
     // A row that an outer join fills up with nulls takes the place of rows that a filter would remove.
     const keepsLeft = isInner || (isPlain && (type === "LEFT" || type === "SEMI" || type === "ANTI"));
     const keepsRight = isInner || (isPlain && type === "RIGHT");
+    const first = sources.all.length;
     collect(left as TreeNode, takesFilters && keepsLeft, sources);
     collect(right as TreeNode, takesFilters && keepsRight, sources);
     if (form === "NATURAL") sources.merged = "all";
     for (const name of node["using_columns"] as readonly string[])
       if (sources.merged !== "all") sources.merged.add(name.toLowerCase());
     if (isInner && takesFilters) sources.conditions.push(...conjunctsOf(condition));
+    else if (form === "REGULAR" && type === "INNER")
+      for (const { held } of sources.all.slice(first)) held.push(...conjunctsOf(condition));
   }
 
   function columnsAt(place: number): ReadonlyMap<string, ArrowField> {
@@ -161,18 +174,51 @@ function columnOf(
 const PREFILTERED =
   'a condition for a search with "prefilter" compares columns with values, and holds for a row of it alone; its argument "filter" takes every condition of a query';
 
-/** Whether a condition names a column that may be one of a table, as which the score of a search does not count. */
-function mayName(value: unknown, source: Source): boolean {
+/** Expressions that a query gives names to, by these names in lower case; the first one of a name. Its conditions may name them. */
+type Aliases = ReadonlyMap<string, TreeNode>;
+
+function aliasesIn(query: TreeNode): Aliases {
+  const named = (query["select_list"] as readonly TreeNode[])
+    .filter(({ alias }) => alias !== "")
+    .toReversed();
+  return new Map(named.map((expression) => [String(expression["alias"]).toLowerCase(), expression]));
+}
+
+/**
+ * Whether a condition may name a column of a table, or its row. The score of a search does not count.
+ *
+ * @param seen aliases that are looked at already
+ */
+function mayName(
+  value: unknown,
+  source: Source,
+  sources: Sources,
+  aliases: Aliases,
+  seen: Set<string> = new Set(),
+): boolean {
   if (typeof value !== "object" || value === null) return false;
   const { class: kind, column_names: names } = value as TreeNode;
   if (kind === "COLUMN_REF") {
-    const [first = "", ...others] = (names as readonly string[]).map((name) => name.toLowerCase());
-    const isOther = others.length > 0 && first !== source.alias && source.columns?.has(first) !== true;
-    const column = others.length > 0 && first === source.alias ? others[0] : first;
-    return !isOther && source.search?.score !== column && source.columns?.has(column as string) !== false;
+    const lower = (names as readonly string[]).map((name) => name.toLowerCase());
+    if (mayBeColumn(lower, source, sources)) return true;
+    const [first = ""] = lower;
+    const expression = seen.has(first) ? undefined : aliases.get(first);
+    seen.add(first);
+    return mayName(expression, source, sources, aliases, seen);
   }
-  if (kind === "SUBQUERY") return true;
-  return Object.values(value).some((child) => mayName(child, source));
+  // The second kind is a choice of columns, and the third counts the expressions of the query.
+  if (kind === "SUBQUERY" || kind === "STAR" || kind === "POSITIONAL_REFERENCE") return true;
+  return Object.values(value).some((child) => mayName(child, source, sources, aliases, seen));
+}
+
+/** @param names in lower case */
+function mayBeColumn([first = "", second]: readonly string[], source: Source, { all }: Sources): boolean {
+  const { alias, columns, isRenamed, search } = source;
+  const isScore = (name: string) => !isRenamed && name === search?.score;
+  if (first === alias) return second === undefined || !isScore(second);
+  if (columns !== undefined) return columns.has(first);
+  const isOther = second !== undefined && all.some((other) => other !== source && other.alias === first);
+  return !isOther && !isScore(first);
 }
 
 /** Returns the parts of a condition that all have to hold. */

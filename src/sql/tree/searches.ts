@@ -229,6 +229,15 @@ function flag(argument: TreeNode, what: string): boolean {
 
 /** Reads a list or an array of numbers, also of a text, and with a cast. */
 function vector(argument: TreeNode, what: string): readonly number[] {
+  const values = numbersOf(argument, what);
+  if (values.every((value) => Number.isFinite(Math.fround(value)))) return values;
+  throw new LanceError(
+    "InvalidInput",
+    `${what} has a number that is not one of a 32-bit float${positionOf(argument)}`,
+  );
+}
+
+function numbersOf(argument: TreeNode, what: string): readonly number[] {
   const wanted = "a list of numbers, such as [0.5, 1, 2]";
   if (argument["class"] === "CAST" && argument["try_cast"] !== true) {
     const { id, type_info: info } = argument["cast_type"] as TreeNode;
@@ -237,7 +246,7 @@ function vector(argument: TreeNode, what: string): readonly number[] {
     if (!isVector) throw refusedArgument(argument, what, wanted);
     const inner = argument["child"] as TreeNode;
     const written = constantOf(inner);
-    const values = written.id === "VARCHAR" ? numbersIn(written.value) : vector(inner, what);
+    const values = written.id === "VARCHAR" ? numbersIn(written.value) : numbersOf(inner, what);
     if (values === undefined) throw refusedArgument(argument, what, wanted);
     if (id === "ARRAY" && Number(size) !== values.length)
       throw refusedArgument(argument, what, `cast to ${String(size)} numbers, and has ${values.length}`);
@@ -268,17 +277,17 @@ function numbersIn(value: unknown): readonly number[] | undefined {
 /** Reads a number, also of more digits than a float has, which are rounded as a cast would. */
 function numberOf(node: TreeNode): number | undefined {
   const { value, scale } = constantOf(node);
-  if (isExactNumber(value))
-    return Number(String((value as { readonly rawJSON: string }).rawJSON)) / 10 ** scale;
-  if (typeof value === "number") return value / 10 ** scale;
-  if (typeof value !== "object" || value === null) return undefined;
-  const { upper, lower } = value as Record<string, unknown>;
-  const high = numberIn(upper);
-  const low = numberIn(lower);
-  return high === undefined || low === undefined ? undefined : (high * 2 ** 64 + low) / 10 ** scale;
+  const digits = digitsOf(value);
+  return digits === undefined ? undefined : Number(scale === 0 ? digits : `${digits}e-${scale}`);
 }
 
-function numberIn(value: unknown): number | undefined {
-  if (isExactNumber(value)) return Number((value as { readonly rawJSON: string }).rawJSON);
-  return typeof value === "number" ? value : undefined;
+/** Returns the text of a number; undefined for another constant. */
+function digitsOf(value: unknown): string | undefined {
+  if (typeof value === "number") return String(value);
+  if (isExactNumber(value)) return String((value as { readonly rawJSON: string }).rawJSON);
+  if (typeof value !== "object" || value === null) return undefined;
+  // Two halves of 64 bits.
+  const { upper, lower } = value as Record<string, unknown>;
+  const [high, low] = [digitsOf(upper), digitsOf(lower)];
+  return high === undefined || low === undefined ? undefined : String((BigInt(high) << 64n) + BigInt(low));
 }
