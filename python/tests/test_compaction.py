@@ -132,6 +132,50 @@ class CompactionTest(unittest.TestCase):
         self.assertEqual(self.commits.commit(rewrites), {"fragments_removed": FRAGMENTS, "fragments_added": 1})
         self.assertEqual(len(self.gateway.rewrites), 2)
 
+    def test_a_commit_whose_answer_was_lost_is_done_without_the_fragments_that_were_gone_before(self):
+        rewrites = self.rewritten(excluded_fragment_ids=[2])
+        self.delete(f"id < {2 * ROWS}")
+        publish = self.gateway.commit
+
+        def lose(version, path, size, rewrite):
+            made = publish(version, path, size, rewrite)
+            if len(self.gateway.rewrites) == 2:
+                raise RefusedError(409, "the call is repeated, and the version is there")
+            return made
+
+        self.gateway.commit = lose
+        self.assertEqual(self.commits.commit(rewrites), {"fragments_removed": 2, "fragments_added": 1})
+        self.assertEqual(len(self.gateway.rewrites), 2)
+
+    def test_several_fragments_that_are_rewritten_together_have_the_rows_in_their_order(self):
+        LanceDataset(self.uri).create_scalar_index("id", "BTREE")
+        self.delete("id % 4 = 0")
+        rewrites = self.rewritten(target_rows_per_fragment=ROWS // 5)
+        self.assertGreater(max(len(each.files) for each in rewrites), 1)
+        self.delete("id = 101")
+        self.commits.commit(rewrites)
+        rows = LanceDataset(self.uri).to_table()["id"].to_pylist()
+        # The gateway would delete the row that was deleted meanwhile.
+        self.assertEqual(rows, [each for each in range(FRAGMENTS * ROWS) if each % 4])
+
+    def test_rows_with_stable_ids_keep_them_and_their_versions(self):
+        for part in range(FRAGMENTS):
+            ids = list(range(part * ROWS, (part + 1) * ROWS))
+            mode = "append" if part else "overwrite"
+            lance.write_dataset(pa.table({"id": ids}), f"{self.uri}2", mode=mode, enable_stable_row_ids=True)
+        self.commits = Commits(Task("compact_table", f"{self.uri}2", {}), Publisher(f"{self.uri}2"))
+        self.uri += "2"
+        LanceDataset(self.uri).update({"id": "id + 0"}, where="id % 7 = 0")
+        columns = ["id", "_rowid", "_row_created_at_version", "_row_last_updated_at_version"]
+
+        def facts():
+            return sorted(map(tuple, (row.values() for row in LanceDataset(self.uri).to_table(columns).to_pylist())))
+
+        before = facts()
+        self.commits.commit(self.rewritten())
+        self.assertEqual(facts(), before)
+        self.assertEqual(len(self.fragments()), 1)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { cp } from "node:fs/promises";
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import { WireType } from "@bufbuild/protobuf/wire";
 import { type TestContext, test } from "vitest";
 import {
   failsWith,
@@ -13,6 +14,7 @@ import { TransactionSchema } from "../../../../gen/lance/format/transaction_pb.t
 import { DriverRewriteSchema } from "../../../../gen/lance/gateway/v1/driver_pb.ts";
 import { createVersion } from "../../format/changes/staged-version.ts";
 import { copyMessage } from "../../format/files/copy-message.ts";
+import { encodeIndices, readSegments } from "../../format/files/index-section.ts";
 import { buildManifestFile, manifestFileOf } from "../../format/files/manifest-file.ts";
 import { createLocalStore } from "../../format/local/local-store.ts";
 import { readTransactionMessage } from "../../format/versions/transaction-records.ts";
@@ -48,7 +50,7 @@ async function openJoined(t: TestContext, rowsOfPart = 4) {
   const joined = await readVersion(aside);
 
   /** Stages the joined fragment in place of the former ones as the next version. */
-  async function stage() {
+  async function stage(transactionFile = "") {
     const [before, transaction] = [await readVersion(dataset), await readTransactionMessage(aside, joined)];
     assert.ok(transaction?.operation.case === "rewrite");
     const { groups } = transaction.operation.value;
@@ -66,7 +68,7 @@ async function openJoined(t: TestContext, rowsOfPart = 4) {
         version: before.manifest.version + 1n,
         maxFragmentId: Number(ADDED),
         transactionSection: 0n,
-        transactionFile: "",
+        transactionFile,
       },
       fragments: [...made.map(copyMessage), ...before.manifest.fragments.filter(({ id }) => !old.has(id))],
     });
@@ -170,5 +172,68 @@ test("refuses a rewrite of fragments on which an index was built meanwhile", asy
   const { client, dataset, stage } = await openJoined(t);
   await client.call("createTableScalarIndex", "t", { column: "id", indexType: "BTREE" });
   const { before, ...staged } = await stage();
+  await assert.rejects(carryDeletions(dataset, { before, ...staged }), failsWith("InvalidInput"));
+});
+
+test("calls that are repeated at the same time leave the files of the one that is published", async (t) => {
+  const { client, dataset, stage, ids, all } = await openJoined(t);
+  await client.call("deleteFromTable", "t", { predicate: "id = 6" });
+  const { next, ...staged } = await stage();
+  const [first, second] = await Promise.all([1, 2].map(() => carryDeletions(dataset, { next, ...staged })));
+  await first?.write();
+  await second?.write();
+  await createVersion(dataset, { version: next.manifest.version, stagedKey: first?.file.key ?? "" });
+  await second?.discard();
+  assert.deepEqual(
+    await ids(),
+    all.filter((id) => id !== 1 && id !== 6),
+  );
+});
+
+test("a record of the transaction gets a name of its own, and not the one that a driver gives", async (t) => {
+  const { client, dataset, stage } = await openJoined(t);
+  await client.call("deleteFromTable", "t", { predicate: "id = 6" });
+  const { transaction, ...staged } = await stage("../../other.lance/victim.txn");
+  const carried = await carryDeletions(dataset, { transaction, ...staged });
+  await carried?.write();
+  const name = carried?.file.manifest.transactionFile ?? "";
+  assert.match(name, /^\d+-[\da-f-]+\.txn$/);
+  assert.ok(name.endsWith(`-${transaction.uuid}.txn`));
+  assert.ok(await dataset.store.head(`${dataset.root}/_transactions/${name}`));
+  transaction.uuid = "../../../victim";
+  await assert.rejects(carryDeletions(dataset, { transaction, ...staged }), failsWith("InvalidInput"));
+});
+
+test("refuses a rewrite of a former table, whose versions and fragments have the same numbers", async (t) => {
+  const { dataset, stage } = await openJoined(t);
+  const { transaction, ...staged } = await stage();
+  assert.ok(transaction.operation.case === "rewrite");
+  const file = transaction.operation.value.groups[0]?.oldFragments[1]?.files[0];
+  assert.ok(file);
+  file.path = "of-another-table.lance";
+  await assert.rejects(carryDeletions(dataset, { transaction, ...staged }), failsWith("InvalidInput"));
+});
+
+test("refuses a rewrite after others have built an index that does not say which fragments it covers", async (t) => {
+  const { client, dataset, stage } = await openJoined(t);
+  await client.call("createTableScalarIndex", "t", { column: "id", indexType: "BTREE" });
+  const { before, ...staged } = await stage();
+  const [segment] = await readSegments(before);
+  assert.ok(segment);
+  segment.fragmentBitmap = new Uint8Array();
+  const manifest = Object.assign(copyMessage(before.manifest), { indexSection: 0n });
+  const bytes = buildManifestFile(encodeIndices([segment]), new Uint8Array(), manifest, before.signature);
+  const indexed = manifestFileOf(before.key, bytes, manifest);
+  await assert.rejects(carryDeletions(dataset, { before: indexed, ...staged }), failsWith("InvalidInput"));
+});
+
+test("refuses a rewrite of fragments whose deleted rows are listed in the directory of another table", async (t) => {
+  const { client, dataset, stage } = await openJoined(t);
+  await client.call("deleteFromTable", "t", { predicate: "id = 6" });
+  const { before, ...staged } = await stage();
+  const { deletionFile } = before.manifest.fragments.find((each) => each.deletionFile) ?? {};
+  assert.ok(deletionFile);
+  const base = { no: 7, wireType: WireType.Varint, data: Uint8Array.of(1) };
+  deletionFile.$unknown = [base];
   await assert.rejects(carryDeletions(dataset, { before, ...staged }), failsWith("InvalidInput"));
 });

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import { toBinary } from "@bufbuild/protobuf";
 import type { DataFragment, Manifest } from "../../../../gen/lance/format/table_pb.ts";
@@ -86,7 +87,10 @@ function changed(text: string): LanceError {
   return new LanceError("InvalidInput", `${text}, so the rewrite has to begin again`);
 }
 
-/** An index that was built meanwhile would lose the fragments: the workers have noted no addresses for it. */
+/**
+ * An index that was built meanwhile would lose the fragments: the workers have noted no addresses for it. One that does not say which
+ * fragments it covers may cover them.
+ */
 async function checkIndices(
   read: ManifestFile,
   before: ManifestFile,
@@ -94,8 +98,8 @@ async function checkIndices(
 ): Promise<void> {
   const known = new Set((await readSegments(read)).map(segmentId));
   for (const segment of await readSegments(before)) {
-    if (known.has(segmentId(segment)) || segment.fragmentBitmap.byteLength === 0) continue;
-    const covers = coverOf(segment);
+    if (known.has(segmentId(segment)) || segment.fields.length === 0) continue;
+    const covers = segment.fragmentBitmap.byteLength === 0 ? () => true : coverOf(segment);
     if ([...ids].some((id) => covers(Number(id))))
       throw changed(
         `the index ${JSON.stringify(segment.name)} was built meanwhile on the rewritten fragments`,
@@ -120,6 +124,12 @@ async function lostRows(dataset: DatasetRef, { ids, group, was, now }: Rewritten
     )
   )
     throw changed("some of the rewritten fragments are gone, or were not named");
+  // A table that was made again may have versions and fragments of the same numbers.
+  if (group.oldFragments.some((old) => !isDeepStrictEqual(filesOf(old), filesOf(was.get(old.id)))))
+    throw new LanceError(
+      "InvalidInput",
+      "the workers have not read the fragments of the version that is named",
+    );
   const lost: number[] = [];
   let rows = 0;
   for (const id of ids) {
@@ -132,6 +142,9 @@ async function lostRows(dataset: DatasetRef, { ids, group, was, now }: Rewritten
       rows += Number(then.physicalRows - (then.deletionFile?.numDeletedRows ?? 0n));
       continue;
     }
+    // The lists of a shallow clone's rows are in the directory of another table.
+    if ([then, current].some((fragment) => (fragment?.deletionFile?.$unknown ?? []).length > 0))
+      throw changed(`others have deleted rows of the fragment ${id}, which is shared with another table`);
     const deletedThen = await readDeletedRows(dataset, then);
     const deleted = current && (await readDeletedRows(dataset, current));
     rows += await inSlices(noteLost(id, deletedThen, deleted, (row) => lost.push(rows + row)));
@@ -169,6 +182,12 @@ function* noteLost(
 /** Returns everything about a fragment but which of its rows are deleted. */
 function contentOf({ deletionFile: _, ...content }: DataFragment): object {
   return content;
+}
+
+/** Returns the names of a fragment's files, which no other fragment has. */
+function filesOf(fragment: DataFragment | undefined): readonly unknown[] | undefined {
+  const { files, deletionFile } = fragment ?? {};
+  return files && [...files.map(({ path }) => path), deletionFile?.readVersion, deletionFile?.id];
 }
 
 /** Yields the new fragments of a group that lose rows, with the offsets of these. */
@@ -215,28 +234,38 @@ async function deleteRows(
   manifest.writerFeatureFlags = withDeletions(manifest.writerFeatureFlags, deletes);
   manifest.transactionSection = BigInt(inherited.byteLength);
   delete manifest.transactionSectionDeprecated;
+  // Calls that are repeated at the same time must not write to the same files, nor to those that the driver names.
+  const attempt = randomUUID();
+  if (manifest.transactionFile !== "")
+    manifest.transactionFile = `${transaction.readVersion}-${attempt}-${checkUuid(transaction.uuid)}.txn`;
   const own = copyMessage(transaction);
   if (own.operation.case === "rewrite")
     for (const group of own.operation.value.groups) group.newFragments = thin(group.newFragments);
   const record = toBinary(TransactionSchema, own);
   const bytes = await inSlices(manifestFileSteps(inherited, record, manifest, next.signature));
-  const file = manifestFileOf(`${next.key}-carried`, bytes, manifest);
+  const file = manifestFileOf(`${next.key}-${attempt}`, bytes, manifest);
   const keyOf = (fragment: DataFragment) => deletionKey(dataset, fragment) as string;
+  // Older engines read it instead of the record in the manifest.
+  const records = manifest.transactionFile === "" ? [] : [transactionKey(dataset, manifest.transactionFile)];
   return {
     file,
     transaction: own,
     async write() {
       for (const [id, fragment] of thinned)
         await store.create(keyOf(fragment), encodeDeletions(lost.get(id) as Uint32Array));
-      // Older engines read it instead of the record in the manifest.
-      if (manifest.transactionFile !== "")
-        await store.put(transactionKey(dataset, manifest.transactionFile), record);
+      for (const key of records) await store.create(key, record);
       await store.put(file.key, bytes);
       return bytes.byteLength;
     },
     async discard() {
-      for (const key of [file.key, ...[...thinned.values()].map(keyOf)])
+      for (const key of [file.key, ...records, ...[...thinned.values()].map(keyOf)])
         await store.delete(key).catch(() => {});
     },
   };
+}
+
+/** Returns a transaction's id, which becomes a part of a file's name. @throws LanceError InvalidInput */
+function checkUuid(uuid: string): string {
+  if (/^[\da-f-]{36}$/i.test(uuid)) return uuid;
+  throw new LanceError("InvalidInput", "the id of the version's transaction is not a UUID");
 }
