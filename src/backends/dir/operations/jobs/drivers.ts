@@ -11,6 +11,7 @@ import {
 import { CreateTableVersionRequestSchema } from "../../../../gen/lance/namespace/v1/version_pb.ts";
 import { type Call, copyCall } from "../../../../namespace/call/call.ts";
 import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
+import type { Identifier } from "../../../../namespace/identifier.ts";
 import type { DriverOperations, LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import { readStaged, type StagedVersion } from "../../format/changes/staged-version.ts";
 import type { DatasetRef } from "../../format/dataset.ts";
@@ -24,6 +25,7 @@ import { findTable } from "../tables/find-table.ts";
 import { datasetOf } from "../tables/open-data.ts";
 import { toTableVersion } from "../versions/versions.ts";
 import { type CarriedRewrite, carryDeletions } from "./carried-deletions.ts";
+import { createHeldChanges } from "./held-changes.ts";
 import { tableOf } from "./jobs.ts";
 
 /** A run of a driver, as its calls name it. */
@@ -35,10 +37,6 @@ interface RunOfJob {
 /** Most characters of a report about progress; the record is read with each look at the job. */
 const MAX_STEP_LENGTH = 500;
 
-/** Longest wait for running changes of a table before a commit, and longest wait of later ones for it, in milliseconds. */
-const DRAIN_MS = 1_000;
-const HOLD_MS = 2_000;
-
 /** The calls by which the drivers on a cluster get their tasks, commit and report; each is for the job of its key alone. */
 export function createDriverOperations(
   context: CatalogDataContext & JobContext & DirectAccessContext,
@@ -47,26 +45,7 @@ export function createDriverOperations(
 ): DriverOperations {
   const { catalog, jobs, layout, store, clientStorageOptions, vendor, mostVended } = context;
   const { records } = cluster;
-  /** Compactions that have begun to commit, each with what lets the changes pass that wait for it. */
-  const committing = new Map<string, { open: (() => void) | undefined }>();
-
-  /** Has changes of a table wait for a compaction that has begun to commit before, and was overtaken. */
-  async function holdChanges(jobId: string, path: string): Promise<void> {
-    const before = committing.get(jobId);
-    if (before === undefined) committing.set(jobId, { open: undefined });
-    if (before === undefined || before.open !== undefined) return;
-    const open = await context.gate.close(path, DRAIN_MS);
-    const timer = setTimeout(() => letPass(jobId), HOLD_MS);
-    before.open = () => {
-      clearTimeout(timer);
-      open();
-    };
-  }
-
-  function letPass(jobId: string): void {
-    committing.get(jobId)?.open?.();
-    committing.delete(jobId);
-  }
+  const held = createHeldChanges(context.gate);
 
   /** Returns the job whose driver calls. @throws LanceError Unauthenticated, for anybody else */
   async function jobOf({ jobId, run }: RunOfJob, { identity }: Call): Promise<Job> {
@@ -113,7 +92,7 @@ export function createDriverOperations(
     const file = await readStaged(dataset, staged);
     const transaction = await readTransactionMessage(dataset, file);
     // A rewrite reserves ids at the beginning of each attempt.
-    if (rewrite && transaction?.operation.case === "reserveFragments") await holdChanges(job.id, path);
+    if (rewrite && transaction?.operation.case === "reserveFragments") await held.begin(job.id, path);
     const before = latest && (await readVersion(dataset, latest.version));
     const carried =
       rewrite && before && transaction?.operation.case === "rewrite"
@@ -132,6 +111,32 @@ export function createDriverOperations(
     return { carried, operation: operation?.case };
   }
 
+  /** Publishes a version that has been checked, or the one that takes its place. */
+  async function publish(
+    { id: jobId }: Job,
+    { id, call }: { readonly id: Identifier; readonly call: Call },
+    { version, stagedKey, manifestSize }: StagedVersion,
+    carried: CarriedRewrite | undefined,
+  ) {
+    // The gateway that runs the job learns of a cancellation later.
+    if (await jobs.isCancelRequested(jobId))
+      throw new LanceError("Cancelled", `the job ${jobId} was cancelled, and its version is not published`);
+    const own = carried && { manifestPath: carried.file.key, manifestSize: BigInt(await carried.write()) };
+    const request = create(CreateTableVersionRequestSchema, {
+      ...{ id: [...id], version, manifestPath: stagedKey },
+      ...(manifestSize !== undefined && { manifestSize: BigInt(manifestSize) }),
+      ...own,
+    });
+    const { version: made } = await createTableVersion(request, copyCall(call, { id })).catch(
+      async (error: unknown) => {
+        if (isLanceError(error, "ConcurrentModification")) await carried?.discard();
+        throw error;
+      },
+    );
+    if (carried !== undefined) await store.delete(stagedKey.replace(/^\//, "")).catch(() => {});
+    return made;
+  }
+
   return {
     async describeDriverVersion({ version, ...run }, call) {
       const { dataset } = await tableOfJob(await jobOf(run, call));
@@ -145,28 +150,15 @@ export function createDriverOperations(
       const { id, ...place } = await tableOfJob(job);
       const size = manifestSize === undefined ? undefined : Number(manifestSize);
       const staged = { version, stagedKey: manifestPath, manifestSize: size };
-      const { carried, operation } = await checkCommit(job, place, staged, rewrite);
-      // The gateway that runs the job learns of a cancellation later.
-      if (await jobs.isCancelRequested(job.id))
-        throw new LanceError(
-          "Cancelled",
-          `the job ${job.id} was cancelled, and its version is not published`,
-        );
-      const own = carried && { manifestPath: carried.file.key, manifestSize: BigInt(await carried.write()) };
-      const request = create(CreateTableVersionRequestSchema, {
-        ...{ id: [...id], version, manifestPath },
-        ...(manifestSize !== undefined && { manifestSize }),
-        ...own,
-      });
-      const { version: made } = await createTableVersion(request, copyCall(call, { id })).catch(
-        async (error: unknown) => {
-          if (isLanceError(error, "ConcurrentModification")) await carried?.discard();
-          throw error;
-        },
-      );
-      if (carried !== undefined) await store.delete(manifestPath.replace(/^\//, "")).catch(() => {});
-      if (operation === "rewrite") letPass(job.id);
-      return create(CommitDriverVersionResponseSchema, made && { version: made });
+      try {
+        const { carried, operation } = await checkCommit(job, place, staged, rewrite);
+        const made = await publish(job, { id, call }, staged, carried);
+        if (operation === "rewrite") held.end(job.id);
+        return create(CommitDriverVersionResponseSchema, made && { version: made });
+      } catch (error) {
+        held.overtake(job.id);
+        throw error;
+      }
     },
     async describeDriverTask(request, call) {
       const job = await jobOf(request, call);
@@ -188,7 +180,7 @@ export function createDriverOperations(
     },
     async finishDriverTask({ result, failure, ...run }, call) {
       const { id } = await jobOf(run, call);
-      letPass(id);
+      held.end(id);
       await records.noteReport(id, run.run, {
         result: failure === undefined ? (result as JsonObject | undefined) : undefined,
         failure: failure && { message: failure.message, retryable: failure.retryable },
