@@ -88,8 +88,8 @@ function changed(text: string): LanceError {
 }
 
 /**
- * An index that was built meanwhile would lose the fragments: the workers have noted no addresses for it. One that does not say which
- * fragments it covers may cover them.
+ * An index that was built meanwhile would lose the fragments: the workers have noted no addresses for it. An index that does not say
+ * which fragments it covers may cover them.
  */
 async function checkIndices(
   read: ManifestFile,

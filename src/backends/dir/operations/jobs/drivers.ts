@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { create, type JsonObject } from "@bufbuild/protobuf";
 import type { Transaction } from "../../../../gen/lance/format/transaction_pb.ts";
 import {
@@ -13,6 +14,7 @@ import { type Call, copyCall } from "../../../../namespace/call/call.ts";
 import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
 import type { Identifier } from "../../../../namespace/identifier.ts";
 import type { DriverOperations, LanceNamespace } from "../../../../namespace/lance-namespace.ts";
+import { startStopwatch } from "../../../../runtime/clocks.ts";
 import { readStaged, type StagedVersion } from "../../format/changes/staged-version.ts";
 import type { DatasetRef } from "../../format/dataset.ts";
 import { COMMIT_MESSAGE, readTransactionMessage } from "../../format/versions/transaction-records.ts";
@@ -37,6 +39,13 @@ interface RunOfJob {
 /** Most characters of a report about progress; the record is read with each look at the job. */
 const MAX_STEP_LENGTH = 500;
 
+/**
+ * Longest wait of a driver's call for the key, and pause between looks for it, in milliseconds: a driver calls as soon as it has written
+ * the digest to its log, and the gateway that runs the job reads the log a moment later.
+ */
+const KEY_WAIT_MS = 15_000;
+const KEY_LOOK_MS = 200;
+
 /** The calls by which the drivers on a cluster get their tasks, commit and report; each is for the job of its key alone. */
 export function createDriverOperations(
   context: CatalogDataContext & JobContext & DirectAccessContext,
@@ -48,15 +57,22 @@ export function createDriverOperations(
   const held = createHeldChanges(context.gate);
 
   /** Returns the job whose driver calls. @throws LanceError Unauthenticated, for anybody else */
-  async function jobOf({ jobId, run }: RunOfJob, { identity }: Call): Promise<Job> {
+  async function jobOf({ jobId, run }: RunOfJob, { identity, signal }: Call): Promise<Job> {
     const { authToken: key } = identity;
     const job = await jobs.get(jobId);
     const isOpen = job !== undefined && job.finishedAt === undefined && isForCluster(job);
     if (!isOpen || key === undefined || !(run >= 1 && run <= MAX_RUNS)) throw stranger();
-    if (await records.hasEnded(jobId, run)) throw stranger();
-    if (!(await records.hasKey(jobId, run))) {
-      const headers = { "retry-after": "1" };
-      throw new LanceError("ServiceUnavailable", "the log of the run has not shown its key yet", { headers });
+    const waited = startStopwatch();
+    for (;;) {
+      if (await records.hasEnded(jobId, run)) throw stranger();
+      if (await records.hasKey(jobId, run)) break;
+      if (waited() >= KEY_WAIT_MS) {
+        const headers = { "retry-after": "1" };
+        throw new LanceError("ServiceUnavailable", "the log of the run has not shown its key yet", {
+          headers,
+        });
+      }
+      await sleep(KEY_LOOK_MS, undefined, { signal });
     }
     if (!(await records.isKey(jobId, run, key))) throw stranger();
     return job;

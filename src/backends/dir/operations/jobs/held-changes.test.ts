@@ -28,14 +28,14 @@ async function openHeld() {
   return { gate, held };
 }
 
-/** Lets promises settle without time. */
-const settle = () => vi.advanceTimersByTimeAsync(0);
+/** Lets promises resolve while no time passes. */
+const resolved = () => vi.advanceTimersByTimeAsync(0);
 
 test("changes pass beside the first attempt of a compaction to commit", async () => {
   const gate = createWriteGate();
   await createHeldChanges(gate, TIMES).begin(JOB, TABLE);
   const passing = change(gate);
-  await settle();
+  await resolved();
   assert.ok(passing.done);
 });
 
@@ -68,13 +68,13 @@ test.each(["overtake", "end"] as const)(
     const { gate, held } = await openHeld();
     const waiting = change(gate);
     held[ending](JOB);
-    await settle();
+    await resolved();
     assert.ok(waiting.done);
     expect(vi.getTimerCount()).toBe(0);
     // The next attempt is the first of its kind.
     await held.begin(JOB, TABLE);
     const passing = change(gate);
-    await settle();
+    await resolved();
     assert.ok(passing.done);
   },
 );
@@ -108,7 +108,7 @@ test("a job that ends while the gate closes leaves it open, also if another atte
   openAgain();
   await begun;
   const passing = change(gate);
-  await settle();
+  await resolved();
   assert.ok(passing.done);
   expect(vi.getTimerCount()).toBe(0);
 });
@@ -119,9 +119,9 @@ test("compactions of different tables do not wait for each other", async () => {
   await held.begin("other job", "other");
   held.end("other job");
   const waiting = change(gate);
-  await settle();
+  await resolved();
   assert.equal(waiting.done, false);
   held.end(JOB);
-  await settle();
+  await resolved();
   assert.ok(waiting.done);
 });

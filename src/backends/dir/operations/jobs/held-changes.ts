@@ -23,7 +23,7 @@ export interface HeldChanges {
 
 /** A job that has begun to commit. */
 interface Attempt {
-  /** Whether changes wait, or will. */
+  /** Whether changes wait, or do so once the gate is closed. */
   holds: boolean;
   /** Lets them go on; undefined while the gate closes. */
   open: (() => void) | undefined;
