@@ -130,7 +130,9 @@ export interface Plan extends CheckedStatement {
 
 /** Whether a plan is right for tables: they have the columns that it was made for, and about as many rows. */
 export function fits({ schemas, scanned }: Plan, open: readonly SqlTable[]): boolean {
-  return open.every(({ schema, rows = 0 }, i) => {
+  return open.every((table, i) => {
+    const { schema } = table;
+    const rows = rowsOf(table) ?? 0;
     const { rows: planned = 0 } = scanned[i] as ScannedTable;
     const isNear = rows <= 2 * planned && planned <= 2 * rows;
     return isNear && Buffer.compare(schema, schemas[i] as Uint8Array) === 0;
@@ -145,18 +147,30 @@ export function planOf(checked: CheckedStatement, open: readonly SqlTable[], id:
     id,
     namesRowId: namesRowId(checked.tree),
     schemas: open.map(({ schema }) => schema),
-    scanned: open.map(({ rows, search }, i) =>
-      scannedTable(
-        checked.tables[i]?.text as string,
-        fields[i] as readonly ArrowField[],
-        search?.rows ?? rows,
-      ),
-    ),
+    scanned: open.map((table, i) => {
+      const name = checked.tables[i]?.text as string;
+      const own = fields[i] as readonly ArrowField[];
+      checkScore(table, own, name);
+      return scannedTable(name, own, rowsOf(table));
+    }),
     pushed: pushedInto(checked.tree, (place) => {
       const at = checked.places[place] as number;
       return { fields: fields[at] ?? [], search: open[at]?.search };
     }),
   };
+}
+
+/** Returns how many rows a table has for a plan, or a search in it finds at most. */
+function rowsOf({ rows, search }: SqlTable): number | undefined {
+  return search?.rows ?? rows;
+}
+
+/** @throws LanceError Unsupported for a table that has a column of the name of the score of its search */
+function checkScore({ search }: SqlTable, fields: readonly ArrowField[], table: string): void {
+  const taken = fields.slice(0, -1).find(({ name }) => name.toLowerCase() === search?.score);
+  if (taken === undefined) return;
+  const message = `table "${table}" has a column "${taken.name}", and a search adds one of this name`;
+  throw new LanceError("Unsupported", message);
 }
 
 function scannedTable(name: string, fields: readonly ArrowField[], rows: number | undefined): ScannedTable {

@@ -5,7 +5,7 @@ import type { MaterializedView, PlanFormat, SqlCall, SqlStatement, SqlTables } f
 import { nameOf, namespaceOf, type Target, targetAt } from "./table-names.ts";
 import { queryAt } from "./writes/parse-write.ts";
 import { positionAt, TokenReader } from "./writes/tokens.ts";
-import { parameterSchema } from "./writes/write-result.ts";
+import { parameterSchema, schemaMessage } from "./writes/write-result.ts";
 
 /** A statement that reads names of tables, or definitions of materialized views. */
 type Lookup =
@@ -62,11 +62,9 @@ export async function prepareLookup(lookup: Lookup, call: SqlCall): Promise<SqlS
   const read = readerOf(lookup, call);
   const none = lookup.kind === "describe" ? await describedRows("", undefined) : await namesRows([]);
   return {
-    ...{ schema: await messagesOf(none), parameters: await parameterSchema(0) },
+    ...{ schema: await schemaMessage(none.schema), parameters: await parameterSchema(0) },
     ...{ readsTables: true, isUpdate: false },
-    async *run(_parameters, signal, tables = call.tables) {
-      yield await messagesOf(await read(tables, signal));
-    },
+    run: (_parameters, signal, tables = call.tables) => read(tables, signal),
     async *explain() {
       yield* [];
       throw new LanceError("Unsupported", "a statement that reads no rows of tables has no plan");
@@ -74,31 +72,52 @@ export async function prepareLookup(lookup: Lookup, call: SqlCall): Promise<SqlS
   };
 }
 
+/** Yields the messages of a result. */
+type Read = (tables: SqlTables, signal: AbortSignal) => AsyncIterable<Uint8Array>;
+
 /** Returns what reads the rows of a lookup. */
-function readerOf(lookup: Lookup, call: SqlCall): (tables: SqlTables, signal: AbortSignal) => Promise<Table> {
+function readerOf(lookup: Lookup, call: SqlCall): Read {
   const { namespacePath = [] } = call;
   switch (lookup.kind) {
     case "tables": {
       const namespace = lookup.schema === undefined ? namespacePath : namespaceOf(lookup.schema);
-      return async (tables, signal) => namesRows(await tableNames(tables, namespace, signal));
+      return (tables, signal) => tableNames(tables, namespace, signal);
     }
     case "describe": {
       const { path } = nameOf(lookup.target, call);
-      return async (tables, signal) => describedRows(path.at(-1) ?? "", await describe(tables, path, signal));
+      return async function* (tables, signal) {
+        yield messagesOf(await describedRows(path.at(-1) ?? "", await describe(tables, path, signal)));
+      };
     }
     case "show":
-      return async (tables, signal) => namesRows(await show(tables, namespacePath, lookup, signal));
+      return async function* (tables, signal) {
+        yield messagesOf(await namesRows(await show(tables, namespacePath, lookup, signal)));
+      };
   }
 }
 
-async function tableNames(
+/** Names of a batch. */
+const BATCH_NAMES = 1_000;
+
+/** Yields the names as they are listed, of which a namespace may have any number. */
+async function* tableNames(
   tables: SqlTables,
   namespace: readonly string[],
   signal: AbortSignal,
-): Promise<readonly string[]> {
+): AsyncIterable<Uint8Array> {
   if (tables.listTables === undefined)
     throw new LanceError("Unsupported", "tables are not listed by a statement here");
-  return (await Array.fromAsync(tables.listTables(namespace, signal))).sort();
+  const head = await schemaMessage((await namesRows([])).schema);
+  const batchOf = async (names: readonly string[]) =>
+    (await messagesOf(await namesRows(names))).subarray(head.byteLength);
+  yield head;
+  let names: string[] = [];
+  for await (const name of tables.listTables(namespace, signal)) {
+    if (names.push(name) < BATCH_NAMES) continue;
+    yield batchOf(names);
+    names = [];
+  }
+  if (names.length > 0) yield batchOf(names);
 }
 
 function describe(
@@ -202,7 +221,7 @@ export async function planStatement(query: SqlStatement, format: PlanFormat): Pr
   const explain: SqlStatement["explain"] = (signal) => query.explain(signal, format);
   return {
     ...query,
-    schema: await messagesOf(new Table({ explain_key: none, explain_value: none })),
+    schema: await schemaMessage(new Table({ explain_key: none, explain_value: none }).schema),
     run: (_parameters, signal) => explain(signal),
     explain,
   };

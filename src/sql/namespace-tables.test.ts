@@ -264,6 +264,39 @@ test("lists tables with data, in the namespace of the statement or another one",
   await assert.rejects(names("SHOW TABLES FROM missing"), /missing/);
 });
 
+test("lists the names of a large namespace in their order, a page at a time", async () => {
+  const name = (at: number) => `n${String(at).padStart(5, "0")}`;
+  const read = { tables: 0, views: 0 };
+  /** Returns the names of every tenth number, or of the others. */
+  const page = (kind: "tables" | "views", { pageToken, limit }: { pageToken?: string; limit: number }) => {
+    read[kind]++;
+    const from = Number(pageToken ?? 0);
+    const numbers = Array.from({ length: limit }, (_, i) => from + i);
+    const own = numbers.filter((at) => (at % 10 === 0) === (kind === "views")).map(name);
+    return { [kind]: own, ...(from < 20 * limit && { pageToken: String(from + limit) }) } as never;
+  };
+  const tables = tablesOfNamespace({
+    ...(namespace as never as Parameters<typeof tablesOfNamespace>[0]),
+    listTables: async (request) => page("tables", request as never),
+    listViews: async (request) => page("views", request as never),
+  });
+  const call = { tables, signal: new AbortController().signal };
+  const messages: Uint8Array[] = [];
+  for await (const message of (await engine.prepare("SHOW TABLES", call)).run(undefined, call.signal)) {
+    messages.push(message);
+    if (messages.length === 2) assert.ok(read.tables < 5 && read.views < 5, JSON.stringify(read));
+  }
+  assert.ok(messages.length > 10);
+  const listed = arrow
+    .tableFromIPC(Buffer.concat(messages))
+    .toArray()
+    .map((row) => row.name);
+  assert.deepEqual(
+    listed,
+    Array.from({ length: 21_000 }, (_, at) => name(at)),
+  );
+});
+
 test("shows the plan of a query as text or as JSON, and reads no rows for it", async () => {
   const inner = tablesOfNamespace(namespace);
   const tables = { ...inner, scan: () => assert.fail("rows are read") };

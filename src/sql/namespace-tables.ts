@@ -222,21 +222,47 @@ function searchQueryOf(
   };
 }
 
-/** Yields the names of tables with data, and of views. */
+/** Yields the names of tables with data, and of views, in the order that both listings have. */
 async function* namesIn(
-  { listTables, listViews }: ReadableNamespace,
-  namespace: readonly string[],
+  namespace: ReadableNamespace,
+  id: readonly string[],
   signal: AbortSignal,
 ): AsyncIterable<string> {
-  const asked = (pageToken: string | undefined) => ({ id: [...namespace], limit: PAGE_NAMES, pageToken });
-  if (listTables !== undefined) {
-    const page = (token: string | undefined) =>
-      listTables({ ...asked(token), includeDeclared: false }, { signal });
-    for await (const { tables } of pagesOf(page)) yield* tables;
+  const [tables, views] = [tablesIn(namespace, id, signal), viewsIn(namespace, id, signal)];
+  let table = await tables.next();
+  let view = await views.next();
+  while (!(table.done && view.done)) {
+    if (view.done || (!table.done && table.value <= view.value)) {
+      yield table.value as string;
+      table = await tables.next();
+    } else {
+      yield view.value;
+      view = await views.next();
+    }
   }
+}
+
+async function* tablesIn(
+  { listTables }: ReadableNamespace,
+  namespace: readonly string[],
+  signal: AbortSignal,
+): AsyncGenerator<string, void> {
+  if (listTables === undefined) return;
+  const page = (pageToken: string | undefined) =>
+    listTables({ id: [...namespace], limit: PAGE_NAMES, pageToken, includeDeclared: false }, { signal });
+  for await (const { tables } of pagesOf(page)) yield* tables;
+}
+
+async function* viewsIn(
+  { listViews }: ReadableNamespace,
+  namespace: readonly string[],
+  signal: AbortSignal,
+): AsyncGenerator<string, void> {
   if (listViews === undefined) return;
+  const page = (pageToken: string | undefined) =>
+    listViews({ id: [...namespace], limit: PAGE_NAMES, pageToken }, { signal });
   try {
-    for await (const { views } of pagesOf((token) => listViews(asked(token), { signal }))) yield* views;
+    for await (const { views } of pagesOf(page)) yield* views;
   } catch (thrown) {
     // Few catalogs have views.
     if (!isLanceError(thrown, "Unsupported")) throw thrown;

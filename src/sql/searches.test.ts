@@ -33,6 +33,7 @@ beforeAll(async () => {
   );
   await namespace.createTableScalarIndex({ id: ["team", "docs"], column: "text", indexType: "FTS" });
   await until(async () => (await namespace.listTableIndices({ id: ["team", "docs"] })).indexes.length === 1);
+  await namespace.createTable("scored", [{ id: 1, _Distance: 5, vector: [1, 2] }]);
   await namespace.createTable(
     "labels",
     [3, 4, 5].map((id) => ({ id, label: `label ${id}` })),
@@ -258,12 +259,32 @@ test.each([
   ["lance_vector_search('team.docs', 'nothing', [1, 2, 3])", /nothing/],
   ["lance_fts('team.docs', 'text', 'a') WITH ORDINALITY", /takes arguments alone/],
   ["main.lance_fts('team.docs', 'text', 'a')", /lance_fts is not supported/],
+  [
+    "lance_vector_search('scored', 'vector', [1, 2])",
+    /table "scored" has a column "_Distance", and a search adds one of this name/,
+  ],
 ])("refuses %s", async (search, message) => {
   const failure = await rows(`SELECT * FROM ${search}`).catch((thrown) => thrown);
   assert.ok(failure instanceof LanceError, String(failure));
   assert.match(failure.message, message);
   assert.match(failure.kind, /^(?:InvalidInput|Unsupported|TableNotFound|TableColumnNotFound)$/);
 });
+
+test("is bound once, however many rows its table has besides those that it finds", async () => {
+  const own = createSqlEngine({ memoryMib: 256 });
+  const call = { tables: tablesOfNamespace(namespace), signal: new AbortController().signal };
+  const statement = `SELECT id FROM ${VECTOR}, k = 3)`;
+  try {
+    await runSql(own, statement, call);
+    const running = (await own.prepare("SELECT 1", call)).run(undefined, call.signal)[Symbol.asyncIterator]();
+    await running.next();
+    // The only process is busy, which a statement that is bound does not wait for.
+    await own.prepare(statement, call);
+    await running.return?.();
+  } finally {
+    await own.close();
+  }
+}, 40_000);
 
 test("keeps no rows of a search for later statements", async () => {
   const statement = `SELECT sum(id) FROM ${VECTOR}, k = 40)`;

@@ -84,7 +84,7 @@ export interface SqlTables {
    * @returns undefined if nothing tells
    */
   stateOf?(table: SqlTable, signal: AbortSignal): Promise<string | undefined>;
-  /** Yields the names of the tables and views in a namespace that the caller may see. Default: they are not listed. */
+  /** Yields the names of the tables and views in a namespace that the caller may see, in the order of listings. Default: they are not listed. */
   listTables?(namespace: readonly string[], signal: AbortSignal): AsyncIterable<string>;
   /** Describes a materialized view. Default: there are none. */
   describeMaterializedView?(path: readonly string[], signal: AbortSignal): Promise<MaterializedView>;

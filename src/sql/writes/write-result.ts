@@ -33,7 +33,8 @@ export async function emptyStream(
   return arrow.tableToIPC(new arrow.Table(new arrow.Schema(own)), "stream");
 }
 
-async function schemaMessage(schema: Schema): Promise<Uint8Array> {
+/** Returns the message of a schema. */
+export async function schemaMessage(schema: Schema): Promise<Uint8Array> {
   const arrow = await import("apache-arrow");
   return arrow.tableToIPC(new arrow.Table(schema), "stream").subarray(0, -END_OF_STREAM.byteLength);
 }
