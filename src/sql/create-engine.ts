@@ -175,7 +175,8 @@ export function createSqlEngine(options: SqlOptions = {}): SqlEngine {
       ...{ schema, parameters, readsTables: open.length > 0, isUpdate: false },
       run: (row = new Uint8Array(), signal = call.signal, tables = call.tables) =>
         run(bound, open, row, tables, call.caller ?? "", signal),
-      explain: (signal, format = "JSON") => explain(bound, call.caller ?? "", signal, format),
+      explain: (signal, format = "JSON", row = new Uint8Array()) =>
+        explain(bound, row, call.caller ?? "", signal, format),
     };
   }
 
@@ -232,6 +233,7 @@ export function createSqlEngine(options: SqlOptions = {}): SqlEngine {
   /** Binds the plan of a statement as a statement of its own. Its tables are not read. */
   function explain(
     { plan, process }: Bound,
+    parameters: Uint8Array,
     caller: string,
     outer: AbortSignal,
     format: PlanFormat,
@@ -240,7 +242,7 @@ export function createSqlEngine(options: SqlOptions = {}): SqlEngine {
     const own: Plan = { ...plan, id: count++, text: Buffer.concat([head, plan.text]) };
     return withProcess(caller, outer, process, noScan, async function* (conversation, process) {
       await bind(own, conversation, process);
-      yield* conversation.run({ kind: "run", id: own.id, maxRows: bounds.maxRows }, new Uint8Array());
+      yield* conversation.run({ kind: "run", id: own.id, maxRows: bounds.maxRows }, parameters);
     });
   }
 

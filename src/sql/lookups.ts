@@ -218,11 +218,10 @@ export function parseExplain(statement: string): Explained | undefined {
 export async function planStatement(query: SqlStatement, format: PlanFormat): Promise<SqlStatement> {
   const { Table, Utf8, vectorFromArray } = await import("apache-arrow");
   const none = vectorFromArray([], new Utf8());
-  const explain: SqlStatement["explain"] = (signal) => query.explain(signal, format);
   return {
     ...query,
     schema: await schemaMessage(new Table({ explain_key: none, explain_value: none }).schema),
-    run: (_parameters, signal) => explain(signal),
-    explain,
+    run: (parameters, signal) => query.explain(signal, format, parameters),
+    explain: (signal) => query.explain(signal, format),
   };
 }

@@ -311,4 +311,9 @@ test("shows the plan of a query as text or as JSON, and reads no rows for it", a
   assert.match(await plan("EXPLAIN"), /AGGREGATE.*LANCE_GATEWAY_SCAN/s);
   assert.match(await plan("explain (format text)"), /AGGREGATE/);
   assert.equal(JSON.parse(await plan("EXPLAIN (FORMAT JSON)")).length, 1);
+  const parameters = arrow.tableToIPC(arrow.tableFromArrays({ 1: ["somebody"] }), "stream");
+  const text = "EXPLAIN SELECT id FROM people WHERE name = ?";
+  const given = await runSql(engine, text, { tables, parameters });
+  assert.match(String(given.getChild("explain_value")?.get(0)), /somebody/);
+  await assert.rejects(runSql(engine, text, { tables }), /the statement has 1 parameters, and none is given/);
 });

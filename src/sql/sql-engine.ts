@@ -208,8 +208,13 @@ export interface SqlStatement {
     tables?: SqlTables,
     writes?: SqlWrites,
   ): AsyncIterable<Uint8Array>;
-  /** Yields the plan as {@link run} yields rows: a row with `explain_key`, and the plan in `explain_value`. No table is read. @param format default: JSON */
-  explain(signal: AbortSignal, format?: PlanFormat): AsyncIterable<Uint8Array>;
+  /**
+   * Yields the plan as {@link run} yields rows: a row with `explain_key`, and the plan in `explain_value`. No table is read.
+   *
+   * @param format default: JSON
+   * @param parameters as for {@link run}
+   */
+  explain(signal: AbortSignal, format?: PlanFormat, parameters?: Uint8Array): AsyncIterable<Uint8Array>;
 }
 
 /** Form of a plan: text for people, or JSON. */
