@@ -127,13 +127,22 @@ it.each<Columns>(EVERYTHING ? ["vectors", "scalars"] : ["vectors"])(
   900_000,
 );
 
-it("builds RTREE for the CLI over gRPC, with the rows that pylance finds without it, and the upkeep of the gateway keeps it", async () => {
-  await session("geometry.py", "make");
+/** Has the CLI build RTREE over gRPC, and the upkeep of the catalog at some place. */
+async function keepGeometries(
+  { uri, address }: GatewayProcess,
+  place: readonly string[],
+  ...made: readonly string[]
+): Promise<void> {
+  await sessionOn({ uri }, "geometry.py", "make", ...made);
   const create = ["index", "create", "places", "at", "--type", "RTREE", "--name", "by_place", "--wait"];
-  await runTool(node, [...flags, MAIN, ...create, "--address", gateway.address]);
-  await session("geometry.py", "change");
-  assert.match(await runTool(node, [...flags, MAIN, "optimize", "places", "--root", root]), /places/);
-  await session("geometry.py", "drop");
+  await runTool(node, [...flags, MAIN, ...create, "--address", address]);
+  await sessionOn({ uri }, "geometry.py", "change");
+  assert.match(await runTool(node, [...flags, MAIN, "optimize", "places", ...place]), /places/);
+  await sessionOn({ uri }, "geometry.py", "drop");
+}
+
+it("builds RTREE for the CLI over gRPC, with the rows that pylance finds without it, and the upkeep of the gateway keeps it", async () => {
+  await keepGeometries(gateway, ["--root", root]);
 }, 600_000);
 
 it("checks that the nodes of a cluster reach a gateway", async () => {
@@ -172,7 +181,7 @@ it.each([
   900_000,
 );
 
-it("works in a bucket with the credentials that the gateway hands out", async () => {
+it("works in a bucket with the credentials that the gateway hands out, also beside updates of managed versions", async () => {
   const server = await startS3();
   const vendFile = join(root, "vend.json");
   const place = `s3://${BUCKET}/ray`;
@@ -185,6 +194,10 @@ it("works in a bucket with the credentials that the gateway hands out", async ()
   const bucket = await startGateway("--root", place, ...port, ...own, ...vending, ...cluster);
   try {
     await sessionOn(bucket, "compaction.py", "bucket");
+    await keepGeometries(bucket, ["--root", place, ...own], "managed");
+    await sessionOn(bucket, "busy.py", "make", "busy", "indexed", "managed");
+    const output = await sessionOn(bucket, "busy.py", "write", "busy");
+    process.stderr.write(`in a bucket: ${output.trim().split("\n").at(-1)}\n`);
     if (EVERYTHING) {
       await sessionOn(bucket, "session.py");
       await compareKinds(bucket, "vectors");

@@ -1,5 +1,5 @@
 """Updates and deletes rows of a table while upkeep joins its fragments on Ray. Arguments: the address of a gateway, and what to do with a table of which name:
-`make` it, with an index if `indexed` follows; `write` to it until compactions have ended meanwhile, and compare its rows."""
+`make` it, with an index if `indexed` follows and with managed versions if `managed` does; `write` to it until compactions have ended meanwhile, and compare its rows."""
 
 import json
 import sys
@@ -72,8 +72,8 @@ def check(turns):
 
 
 if todo == "make":
-    properties = {"lance-gateway.upkeep.fragments": "10"}
-    call(f"table/{name}/declare", {"properties": properties})
+    tracking = {"table_version_tracking_enabled": "true"} if "managed" in rest else {}
+    call(f"table/{name}/declare", {"properties": {"lance-gateway.upkeep.fragments": "10", **tracking}})
     for number in range(PARTS):
         ids = range(number * ROWS, (number + 1) * ROWS)
         insert(name, pa.table({"id": list(ids), "word": ["new"] * ROWS}))

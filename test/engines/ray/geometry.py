@@ -1,5 +1,5 @@
 """Reads a table of points with an index of type RTREE, which pylance uses and the gateway does not. Arguments: the address of a gateway, and what to do:
-`make` the table; `change` it, after a check of the index; `drop` the index, after a check that it has outlived the upkeep of the table."""
+`make` the table, with managed versions if `managed` follows; `change` it, after a check of the index; `drop` the index, after a check that it has outlived the upkeep of the table."""
 
 import sys
 from datetime import timedelta
@@ -22,8 +22,13 @@ def points(ids):
     return pa.table([pa.array(ids), values], schema=pa.schema(fields))
 
 
+def opened():
+    place = call("table/places/describe", {"vend_credentials": True})
+    return lance.dataset(place["location"], storage_options=place.get("storage_options"))
+
+
 def found(by_index):
-    dataset = lance.dataset(call("table/places/describe")["location"])
+    dataset = opened()
     scan = dataset.scanner(columns=["id"], filter=BOX, use_scalar_index=by_index)
     assert ("RTree" in scan.explain_plan(True)) == by_index, scan.explain_plan(True)
     return sorted(scan.to_table()["id"].to_pylist())
@@ -44,7 +49,8 @@ def check(ids, unindexed):
 
 todo = sys.argv[2]
 if todo == "make":
-    call("table/places/declare", {"properties": {"lance-gateway.upkeep": "off"}})
+    tracking = {"table_version_tracking_enabled": "true"} if "managed" in sys.argv else {}
+    call("table/places/declare", {"properties": {"lance-gateway.upkeep": "off", **tracking}})
     for start in (0, ROWS // 2):
         insert("places", points(range(start, start + ROWS // 2)))
 elif todo == "change":
@@ -57,4 +63,4 @@ elif todo == "drop":
     check([at for at in [*range(ROWS), ROWS + 506] if at % 10 != 5], 1)
     db.open_table("places").drop_index("by_place")
     assert db.open_table("places").list_indices() == []
-    assert found(False) and lance.dataset(call("table/places/describe")["location"]).list_indices() == []
+    assert found(False) and opened().list_indices() == []
