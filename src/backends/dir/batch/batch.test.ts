@@ -255,7 +255,10 @@ test("killed at any moment, batches are there as a whole or not at all", async (
     const call = { id: [], signal: new AbortController().signal };
     for (let i = 0; ; i++) {
       const staged = await Promise.all(roots.map((root) => stageNext({ store, root }, process.pid + "-" + i)));
-      const entries = staged.map(({ version, manifestPath }, n) => ({ id: ["ab"[n]], version, manifestPath }));
+      const entries = staged.map(({ version, manifestPath }, n) => ({
+        ...{ id: ["ab"[n]], version, manifestPath },
+        metadata: {},
+      }));
       await operations.batchCreateTableVersions({ entries }, call);
       process.stdout.write(".");
     }
@@ -264,10 +267,15 @@ test("killed at any moment, batches are there as a whole or not at all", async (
     const child = spawn(process.execPath, ["--input-type=module", "-e", script, root, a.root, b.root], {
       stdio: ["ignore", "pipe", "inherit"],
     });
-    await once(child.stdout, "data");
+    const exit = once(child, "exit");
+    const isRunning = await Promise.race([
+      once(child.stdout, "data").then(() => true),
+      exit.then(() => false),
+    ]);
+    assert.ok(isRunning, "the process has failed");
     await new Promise((resolve) => setTimeout(resolve, 20 + kill * 17.3));
     child.kill("SIGKILL");
-    await once(child, "exit");
+    await exit;
     const next: TestClient = await openClient(t, root);
     await next.close();
     assert.equal(await newest(a), await newest(b));
