@@ -172,8 +172,10 @@ export function createDescribedTables(
       return requests.ask(key + demands, call, (own) => send(key, id, own));
     },
     forget(id) {
+      const own = nameOf(id);
+      const below = id.length === 0 ? "[" : `${own.slice(0, -1)},`;
       for (const [name, keys] of keysOf) {
-        if (!isWithin(name, id)) continue;
+        if (name !== own && !name.startsWith(below)) continue;
         for (const key of keys) kept.delete(key);
         keysOf.delete(name);
       }
@@ -248,10 +250,4 @@ function isDenial(error: unknown): boolean {
 /** Unlike the joined names, it is another text for each identifier. */
 function nameOf(id: Identifier): string {
   return JSON.stringify(id);
-}
-
-/** Whether a name is that of an object, or of one below it. */
-function isWithin(name: string, id: Identifier): boolean {
-  const own = nameOf(id);
-  return name === own || id.length === 0 || name.startsWith(`${own.slice(0, -1)},`);
 }
