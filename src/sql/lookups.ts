@@ -2,15 +2,15 @@ import type { Table } from "apache-arrow";
 import { END_OF_STREAM } from "../arrow/ipc/stream.ts";
 import { LanceError } from "../namespace/errors.ts";
 import type { MaterializedView, PlanFormat, SqlCall, SqlStatement, SqlTables } from "./sql-engine.ts";
-import { nameOf, namespaceOf, type Target, targetAt } from "./table-names.ts";
+import { nameOf, type Target, targetAt, targetOf } from "./table-names.ts";
 import { queryAt } from "./writes/parse-write.ts";
 import { positionAt, TokenReader } from "./writes/tokens.ts";
 import { parameterSchema, schemaMessage } from "./writes/write-result.ts";
 
 /** A statement that reads names of tables, or definitions of materialized views. */
 type Lookup =
-  /** Lists tables and views. @param schema Default: the namespace of the call. */
-  | { readonly kind: "tables"; readonly schema: string | undefined }
+  /** Lists tables and views. @param names a schema, and the database before it. Default: the namespace of the call. */
+  | { readonly kind: "tables"; readonly names: readonly string[] }
   | { readonly kind: "describe"; readonly target: Target }
   /** Lists names in their order. @param after lists those behind this one. Default: all. @param limit Default: none. */
   | { readonly kind: "show"; readonly after: string | undefined; readonly limit: number | undefined };
@@ -19,7 +19,7 @@ type Lookup =
 const LIMIT = /^\d{1,15}$/;
 
 /**
- * Reads `DESCRIBE MATERIALIZED VIEW name`, `SHOW MATERIALIZED VIEWS [WHERE name > 'name'] [LIMIT n]` and `SHOW TABLES [FROM schema]`; undefined for
+ * Reads `DESCRIBE MATERIALIZED VIEW name`, `SHOW MATERIALIZED VIEWS [WHERE name > 'name'] [LIMIT n]` and `SHOW TABLES [FROM [database.]schema]`; undefined for
  * other statements.
  *
  * @throws LanceError InvalidInput for one of them that has more
@@ -33,9 +33,10 @@ export function parseLookup(statement: string): Lookup | undefined {
   }
   if (tokens.accept("SHOW", "TABLES")) {
     const isNamed = tokens.accept("FROM") || tokens.accept("IN");
-    const schema = isNamed ? tokens.name("the name of a schema") : undefined;
+    const names = isNamed ? [tokens.name("the name of a schema")] : [];
+    if (isNamed && tokens.accept(".")) names.push(tokens.name("the name of a schema"));
     tokens.end();
-    return { kind: "tables", schema };
+    return { kind: "tables", names };
   }
   if (!tokens.accept("SHOW", "MATERIALIZED", "VIEWS")) return undefined;
   const after = tokens.accept("WHERE") ? nameAfter(tokens) : undefined;
@@ -80,7 +81,7 @@ function readerOf(lookup: Lookup, call: SqlCall): Read {
   const { namespacePath = [] } = call;
   switch (lookup.kind) {
     case "tables": {
-      const namespace = lookup.schema === undefined ? namespacePath : namespaceOf(lookup.schema);
+      const namespace = nameOf(targetOf([...lookup.names, ""]), call).path.slice(0, -1);
       return (tables, signal) => tableNames(tables, namespace, signal);
     }
     case "describe": {

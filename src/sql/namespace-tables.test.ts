@@ -10,6 +10,7 @@ import { connect, LanceError } from "../client/index.ts";
 import type { Namespace } from "../client/namespace.ts";
 import { createSqlEngine } from "./create-engine.ts";
 import { createKnownTables, tablesOfNamespace } from "./namespace-tables.ts";
+import { writesToNamespace } from "./namespace-writes.ts";
 import type { SqlTable } from "./sql-engine.ts";
 
 const engine = createSqlEngine();
@@ -253,7 +254,10 @@ test("lists tables with data, in the namespace of the statement or another one",
   for (const name of ["b", "a"]) await namespace.createTable({ id: ["listed", name] }, [{ id: 1 }]);
   await namespace.declareTable({ id: ["listed", "declared"] });
   const names = async (statement: string, namespacePath: readonly string[] = []) => {
-    const listed = await runSql(engine, statement, { tables: tablesOfNamespace(namespace), namespacePath });
+    const listed = await runSql(engine, statement, {
+      ...{ tables: tablesOfNamespace(namespace), namespacePath },
+      writes: writesToNamespace(namespace, { database: "lance" }),
+    });
     return listed.toArray().map(({ name }) => name);
   };
   assert.deepEqual(await names("SHOW TABLES FROM listed"), ["a", "b"]);
@@ -261,7 +265,10 @@ test("lists tables with data, in the namespace of the statement or another one",
   const root = await names("SHOW TABLES");
   assert.ok(root.includes("people") && !root.includes("a"));
   assert.deepEqual(await names('show tables in "public";', ["listed"]), root);
+  assert.deepEqual(await names("SHOW TABLES FROM lance.listed"), ["a", "b"]);
+  assert.deepEqual(await names("SHOW TABLES FROM lance.public", ["listed"]), root);
   await assert.rejects(names("SHOW TABLES FROM missing"), /missing/);
+  await assert.rejects(names("SHOW TABLES FROM other.listed"), /the database "other" cannot be named here/);
 });
 
 test("lists the names of a large namespace in their order, a page at a time", async () => {

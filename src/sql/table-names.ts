@@ -48,7 +48,7 @@ export function pathOf(schema: string, name: string, namespacePath: readonly str
 }
 
 /** Returns the namespace that the name of a schema means. */
-export function namespaceOf(schema: string): string[] {
+function namespaceOf(schema: string): string[] {
   return schema === ROOT_SCHEMA ? [] : schema.split(DELIMITER);
 }
 
