@@ -13,7 +13,7 @@ const PROGRAM = fileURLToPath(programFile("sql/process/main"));
 const HEAP_MIB = 256;
 
 /** Memory of a process beside what DuckDB accounts for, in MiB: strings under way, JavaScript, and the program. */
-const OTHER_MIB = 768;
+export const OTHER_MIB = 768;
 
 /**
  * Variables of the process: neither credentials nor options of the gateway. DuckDB's allocator keeps freed memory for the next statement, whose hash
@@ -32,6 +32,8 @@ export interface EngineProcess {
   receive<T>(): Promise<Frame<T> | undefined>;
   /** Whether it has ended. */
   readonly hasEnded: boolean;
+  /** Returns its memory in MiB; 0 if the system does not tell, as only Linux does. */
+  memoryMib(): Promise<number>;
   /** Whether it was ended for its memory. */
   readonly isTooLarge: boolean;
   /** Text that the process wrote to its standard error. */
@@ -120,11 +122,14 @@ class RunningProcess implements EngineProcess {
     return all.subarray(0, count);
   }
 
-  /** Ends the process if it has more memory than it may; only Linux tells. */
-  async #checkMemory(mostMib: number): Promise<void> {
+  async memoryMib(): Promise<number> {
     const status = await readFile(`/proc/${this.#child.pid}/status`, "utf8").catch(() => "");
-    const kib = Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0);
-    if (kib <= mostMib * 1024) return;
+    return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) / 1024;
+  }
+
+  /** Ends the process if it has more memory than it may. */
+  async #checkMemory(mostMib: number): Promise<void> {
+    if ((await this.memoryMib()) <= mostMib) return;
     this.isTooLarge = true;
     this.kill();
   }

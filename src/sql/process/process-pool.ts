@@ -1,7 +1,7 @@
 import { LanceError } from "../../namespace/errors.ts";
 import { createCallerQueue } from "../../runtime/collections.ts";
 import type { SqlBounds } from "../sql-engine.ts";
-import { type EngineProcess, startProcess } from "./engine-process.ts";
+import { type EngineProcess, OTHER_MIB, startProcess } from "./engine-process.ts";
 
 /** A process for one statement. */
 export interface Lease {
@@ -23,15 +23,11 @@ export interface ProcessPool {
 /** How long a process without work is kept, in milliseconds. */
 const IDLE_MS = 60_000;
 
-/** Creates a pool whose processes start when they are needed. */
-export function createProcessPool({
-  memoryMib,
-  keptMib,
-  threads,
-  maxRunning,
-  maxCallerRunning,
-  maxWaiting,
-}: SqlBounds): ProcessPool {
+/** Creates a pool whose processes start when they are needed. @param start starts a process. Default: {@link startProcess}. */
+export function createProcessPool(
+  { memoryMib, keptMib, threads, maxRunning, maxCallerRunning, maxWaiting }: SqlBounds,
+  start: typeof startProcess = startProcess,
+): ProcessPool {
   const idle: { readonly process: EngineProcess; readonly caller: string; readonly timer: NodeJS.Timeout }[] =
     [];
   const leased = new Set<EngineProcess>();
@@ -81,21 +77,28 @@ export function createProcessPool({
       // It may keep tables of the caller.
       const index = known === -1 ? idle.findLastIndex((other) => other.caller === caller) : known;
       const [kept] = idle.splice(index === -1 ? idle.length - 1 : index, 1);
-      if (kept === undefined) return startProcess({ memoryMib, keptMib, threads });
+      if (kept === undefined) return start({ memoryMib, keptMib, threads });
       clearTimeout(kept.timer);
       if (!kept.process.hasEnded) return kept.process;
     }
   }
 
   function keep(process: EngineProcess, caller: string): void {
-    const timer = setTimeout(() => {
-      idle.splice(
-        idle.findIndex((other) => other.process === process),
-        1,
-      );
-      process.kill();
-    }, IDLE_MS).unref();
+    const timer = setTimeout(() => drop(process), IDLE_MS).unref();
     idle.push({ process, caller, timer });
+    // The memory that its allocator keeps would count as that of the next statement.
+    void process.memoryMib().then((mib) => {
+      if (mib > keptMib + OTHER_MIB) drop(process);
+    });
+  }
+
+  /** Ends a process that waits for a statement. */
+  function drop(process: EngineProcess): void {
+    const index = idle.findIndex((other) => other.process === process);
+    if (index === -1) return;
+    clearTimeout(idle[index]?.timer);
+    idle.splice(index, 1);
+    process.kill();
   }
 
   return {
