@@ -126,11 +126,21 @@ test("applies conditions behind the search, or before it with prefilter", async 
 test.each([
   ["a function", "length(kind) = 3"],
   ["a part that stands with others", "kind = 'odd' AND (id > 3 OR _distance > 1)"],
-  ["another table's column", "s.id < l.id"],
   ["a subquery", "EXISTS (SELECT 1 FROM labels x WHERE x.id = s.id)"],
 ])("refuses a condition before the search that is %s", async (_what, condition) => {
   const statement = `SELECT s.id FROM ${VECTOR}, prefilter = true) s, labels l WHERE ${condition}`;
   await expect(rows(statement)).rejects.toThrow(/a condition for a search with "prefilter" compares/);
+});
+
+test("joins what it finds with other tables by any condition", async () => {
+  const near = `${VECTOR}, k = 3, prefilter = true) s`;
+  for (const statement of [
+    `SELECT s.id FROM ${near} JOIN labels l ON s.id = l.id WHERE s.kind = 'odd'`,
+    `SELECT s.id FROM ${near}, labels l WHERE s.id = l.id AND s.kind = 'odd'`,
+    `SELECT s.id FROM labels JOIN ${near} ON abs(s.id - labels.id) < 0.5 AND kind = 'odd'`,
+    `SELECT s.id FROM ${near}, labels WHERE label = 'label ' || s.id::BIGINT AND s.kind = 'odd'`,
+  ])
+    expect(await rows(statement), statement).toEqual([[5]]);
 });
 
 test("is refused before the search in the places where a condition comes behind something else", async () => {

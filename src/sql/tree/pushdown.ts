@@ -75,8 +75,11 @@ export function pushedInto(
     for (const source of sources.all) {
       if (source.place === undefined) continue;
       const column = (names: readonly string[]) => columnOf(names, source, sources);
-      const filter = filterInto(source, conditions, column, (part) =>
-        mayName(part, source, sources, aliasesIn(query)),
+      const filter = filterInto(
+        source,
+        conditions,
+        column,
+        (part) => mayName(part, source, sources, aliasesIn(query)) && !joins(part, source, sources),
       );
       const takesLimit =
         takesAny && sources.all.length === 1 && !source.isSampled && source.search === undefined;
@@ -209,6 +212,24 @@ function mayName(
   // The second kind is a choice of columns, and the third counts the expressions of the query.
   if (kind === "SUBQUERY" || kind === "STAR" || kind === "POSITIONAL_REFERENCE") return true;
   return Object.values(value).some((child) => mayName(child, source, sources, aliases, seen));
+}
+
+/** Whether a condition compares a table with another one, by columns that only the other one has, so that it joins rows that are found. */
+function joins(value: unknown, source: Source, sources: Sources): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  const { class: kind, column_names: names } = value as TreeNode;
+  if (kind === "SUBQUERY") return false;
+  if (kind !== "COLUMN_REF") return Object.values(value).some((child) => joins(child, source, sources));
+  const lower = (names as readonly string[]).map((name) => name.toLowerCase());
+  return (
+    !mayBeColumn(lower, source, sources) &&
+    sources.all.some((other) => other !== source && isColumnOf(lower, other))
+  );
+}
+
+/** Whether a name is sure to mean a column of a table. @param names in lower case */
+function isColumnOf([first = "", second]: readonly string[], { alias, columns }: Source): boolean {
+  return second === undefined ? columns?.has(first) === true : first === alias;
 }
 
 /** @param names in lower case */
