@@ -83,12 +83,14 @@ export function readDefinition({ properties }: FoundTable): ViewDefinition {
 export function checkDefinition(request: CreateMaterializedViewRequest): ViewDefinition {
   const { kind, udtfSpec, sourceQuery, outputSchema, withNoData = true, autoRefresh = false } = request;
   if (kind === MaterializedViewKind.UNSPECIFIED) throw invalid("kind is missing");
-  if (kind !== MaterializedViewKind.QUERY) {
+  if (kind === MaterializedViewKind.UDTF || kind === MaterializedViewKind.CHUNKER) {
     throw new LanceError(
       "Unsupported",
       "views of the kinds udtf and chunker need a Python function, which this server does not run; it has those of the kind query",
     );
   }
+  // Rights are decided by the sources of a view, before fields are checked.
+  if (kind !== MaterializedViewKind.QUERY) throw invalid(`kind has the unknown value ${kind}`);
   if (udtfSpec !== undefined) throw invalid("udtf_spec is not for views of the kind query");
   return { sourceQuery, outputSchema, withNoData, autoRefresh };
 }
