@@ -1,20 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import type { SharedCounter } from "../../runtime/threads/sharing.ts";
+import { createCounter } from "../../../test/support/shared-counter.ts";
 import { createSlots, shareClears } from "./slots.ts";
-
-function createCounter(): SharedCounter {
-  let value = 0;
-  return {
-    get value() {
-      return value;
-    },
-    raise(to) {
-      value = Math.max(value, to);
-    },
-    increment: () => value++,
-  };
-}
 
 test("clears a table with more cached answers than a call has arguments", () => {
   const count = 200_000;

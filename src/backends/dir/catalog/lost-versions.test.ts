@@ -3,21 +3,8 @@ import { access, cp, rename, rm } from "node:fs/promises";
 import { test } from "vitest";
 import { openBaseDirectory, table } from "../../../../test/fixtures/catalog/catalog.ts";
 import { failsWith, silent } from "../../../../test/fixtures/dir/directory-backend.ts";
-import type { SharedCounter } from "../../../runtime/threads/sharing.ts";
+import { createCounter } from "../../../../test/support/shared-counter.ts";
 import { createCatalog } from "./catalog.ts";
-
-function createCounter(): SharedCounter {
-  let value = 0;
-  return {
-    get value() {
-      return value;
-    },
-    raise(to) {
-      value = Math.max(value, to);
-    },
-    increment: () => value++,
-  };
-}
 
 test("a worker that has read nothing refuses a catalog that has lost what another worker has committed", async (t) => {
   const { location, manifestTable } = await openBaseDirectory(t);
