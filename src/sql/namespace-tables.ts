@@ -160,11 +160,7 @@ export function tablesOfNamespace(
       describeMaterializedView: (path, signal) => describeMaterializedView({ id: [...path] }, { signal }),
     }),
     ...(listMaterializedViews && {
-      async *listMaterializedViews(id, signal) {
-        const page = (pageToken: string | undefined) =>
-          listMaterializedViews({ id: [...id], limit: PAGE_NAMES, pageToken }, { signal });
-        for await (const { views } of pagesOf(page)) yield* views;
-      },
+      listMaterializedViews: (id, signal) => viewNames(listMaterializedViews, id, signal),
     }),
     async open(name, signal) {
       if (name.database !== undefined && name.database !== database)
@@ -248,9 +244,11 @@ async function* tablesIn(
   signal: AbortSignal,
 ): AsyncGenerator<string, void> {
   if (listTables === undefined) return;
-  const page = (pageToken: string | undefined) =>
-    listTables({ id: [...namespace], limit: PAGE_NAMES, pageToken, includeDeclared: false }, { signal });
-  for await (const { tables } of pagesOf(page)) yield* tables;
+  const list = async (request: ListedPage) => {
+    const { tables, pageToken } = await listTables({ ...request, includeDeclared: false }, { signal });
+    return { names: tables, pageToken };
+  };
+  yield* namesOf(list, namespace);
 }
 
 async function* viewsIn(
@@ -259,14 +257,34 @@ async function* viewsIn(
   signal: AbortSignal,
 ): AsyncGenerator<string, void> {
   if (listViews === undefined) return;
-  const page = (pageToken: string | undefined) =>
-    listViews({ id: [...namespace], limit: PAGE_NAMES, pageToken }, { signal });
   try {
-    for await (const { views } of pagesOf(page)) yield* views;
+    yield* viewNames(listViews, namespace, signal);
   } catch (thrown) {
     // Few catalogs have views.
     if (!isLanceError(thrown, "Unsupported")) throw thrown;
   }
+}
+
+/** Yields the names of the views that a listing has. */
+function viewNames(
+  listViews: (request: ListedPage, options: ReadOptions) => Promise<ViewPage>,
+  namespace: readonly string[],
+  signal: AbortSignal,
+): AsyncIterable<string> {
+  const list = async (request: ListedPage) => {
+    const { views, pageToken } = await listViews(request, { signal });
+    return { names: views, pageToken };
+  };
+  return namesOf(list, namespace);
+}
+
+/** Yields the names on the pages of a listing. */
+async function* namesOf(
+  list: (request: ListedPage) => Promise<{ names: readonly string[]; pageToken: string | undefined }>,
+  namespace: readonly string[],
+): AsyncIterable<string> {
+  const page = (pageToken: string | undefined) => list({ id: [...namespace], limit: PAGE_NAMES, pageToken });
+  for await (const { names } of pagesOf(page)) yield* names;
 }
 
 /** Returns what tells a version of a table from that of a later one of its name, for a caller who may query it. */

@@ -75,12 +75,7 @@ export function pushedInto(
     for (const source of sources.all) {
       if (source.place === undefined) continue;
       const column = (names: readonly string[]) => columnOf(names, source, sources);
-      const filter = filterInto(
-        source,
-        conditions,
-        column,
-        (part) => mayName(part, source, sources, aliasesIn(query)) && !joins(part, source, sources),
-      );
+      const filter = filterInto(source, sources, query, conditions, column);
       const takesLimit =
         takesAny && sources.all.length === 1 && !source.isSampled && source.search === undefined;
       const limit = takesLimit ? limitOf(query) : undefined;
@@ -94,13 +89,17 @@ export function pushedInto(
 
   function filterInto(
     source: Source,
+    sources: Sources,
+    query: TreeNode,
     conditions: readonly TreeNode[],
     column: ColumnNamed,
-    namesIt: (condition: TreeNode) => boolean,
   ): string | undefined {
     const { takesFilters, search } = source;
     if (search === undefined) return takesFilters ? filterOf(conditions, column) : undefined;
     if (!search.isPrefilter) return undefined;
+    const aliases = aliasesIn(query);
+    const namesIt = (part: TreeNode) =>
+      mayName(part, source, sources, aliases) && !joins(part, source, sources);
     // Which rows are found depends on the condition, so that no part of it may be left out.
     const held = source.held.filter(namesIt);
     const children = held.concat(conditions.filter(namesIt));
