@@ -23,7 +23,7 @@ export type {
   GatewayPlugin,
   PluginContext,
   PluginExport,
-} from "./gateway/plugins/plugin.ts";
+} from "./gateway/plugins.ts";
 export { startGateway } from "./gateway/start-gateway.ts";
 export { LanceNamespaceService } from "./gen/lance/namespace/v1/service_pb.ts";
 export { type Call, type Credentials, createCall, type Protocol } from "./namespace/call/call.ts";

@@ -1,6 +1,6 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { drawKey } from "../../src/auth/api-keys/key.ts";
+import { drawKey } from "../../src/auth/api-keys/key-file.ts";
 import { addRows, namespaceRow, tableRows } from "../loop/roots.ts";
 import { type ServerProcess, startGateway } from "../support/process.ts";
 import { BENCH, policySet } from "./policy-set.ts";

@@ -1,4 +1,4 @@
-import { rolePolicies } from "../../src/auth/cedar/roles-as-cedar.ts";
+import { rolePolicies } from "../../src/auth/cedar/read-policies.ts";
 import { tableName } from "../catalog/work.ts";
 
 /** The namespace of the measured tables, and the group of the caller that may read them. */

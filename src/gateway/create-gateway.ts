@@ -6,7 +6,7 @@ import type { Interceptor } from "../pipeline/call/interceptor.ts";
 import { type Gateway, serveBackend, type WireOptions } from "./compose.ts";
 import { type EventOptions, type OpenAnnouncements, openAnnouncements } from "./events/open-webhooks.ts";
 import { openTls, type TlsOptions } from "./open-tls.ts";
-import type { GatewayPlugin } from "./plugins/plugin.ts";
+import type { GatewayPlugin } from "./plugins.ts";
 
 /** Options of {@link createGateway}. The wires and webhooks have the same defaults as in `lance-gateway serve`. */
 export interface GatewayOptions extends Partial<WireOptions>, TlsOptions, Partial<EventOptions> {

@@ -18,7 +18,7 @@ import { startCache } from "./cache/start-cache.ts";
 import { BUILD, type Gateway, type Haste, type State, serve } from "./compose.ts";
 import { announcementsTo, openLiveWebhooks } from "./events/open-webhooks.ts";
 import { openTls } from "./open-tls.ts";
-import { backendsOf, loadPlugins } from "./plugins/load-plugins.ts";
+import { backendsOf, loadPlugins } from "./plugins.ts";
 import {
   closeGeneration,
   createFormerGenerations,

@@ -4,7 +4,7 @@ import { PAUSES_SHAPE } from "../backends/upstream-identity/refused-fetches.ts";
 import type { Configuration } from "../config/configuration.ts";
 import type { ServeOptions } from "../config/options/groups.ts";
 import type { EventSink } from "../namespace/change-event.ts";
-import type { ProcessSnapshot, Snapshot } from "../observability/metrics/aggregate.ts";
+import type { ProcessSnapshot, Snapshot } from "../observability/metrics/snapshots.ts";
 import { cellsOfLimits } from "../pipeline/limits/caller-limits.ts";
 import type { CellShape, OpenCells } from "../runtime/threads/keyed-cells.ts";
 import type { SharedDatabase, SharedQuantity } from "../runtime/threads/sharing.ts";

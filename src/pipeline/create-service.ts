@@ -8,8 +8,7 @@ import { LanceError } from "../namespace/errors.ts";
 import { type ByteBudget, createByteBudget } from "../namespace/memory/byte-budget.ts";
 import type { Service } from "../namespace/service.ts";
 import type { Tracing } from "../runtime/tracing.ts";
-import { authorize, readOnly } from "./access/authorize.ts";
-import { authorizeObjects, hideExisting } from "./access/authorize-objects.ts";
+import { authorize, authorizeObjects, hideExisting, readOnly } from "./access/authorize-objects.ts";
 import { filterListings } from "./access/filter-listings.ts";
 import { keepOwners, keepToScope, ownersOnly } from "./access/keep-to-scope.ts";
 import { createPermissions } from "./access/permissions.ts";
@@ -18,7 +17,7 @@ import { createTokenSeal } from "./access/token-seal.ts";
 import { withholdCredentials } from "./access/withhold-credentials.ts";
 import { callBackend, type Databases } from "./call/databases.ts";
 import { enterDatabase } from "./call/enter-database.ts";
-import { refuseUnfitFields } from "./call/field-checks.ts";
+import { boundNames, refuseUnfitFields } from "./call/field-checks.ts";
 import { createReceive, identify, refuseUnread } from "./call/identify.ts";
 import {
   compose,
@@ -40,13 +39,11 @@ import {
   limitKnownCallers,
 } from "./limits/caller-limits.ts";
 import { limitConcurrency } from "./limits/concurrency.ts";
-import { boundNames } from "./limits/name-lengths.ts";
 import { limitQueryRows } from "./limits/query-rows.ts";
 import { admitUploads } from "./limits/uploads.ts";
 import { type Announcements, announceChanges } from "./records/announce-changes.ts";
 import { type AuditTrail, audit } from "./records/audit.ts";
-import type { CallMetrics } from "./records/call-metrics.ts";
-import { observe } from "./records/observe.ts";
+import { type CallMetrics, observe } from "./records/observe.ts";
 import { traceBackend, traceCalls } from "./records/trace.ts";
 
 /** Options of {@link createService}. */

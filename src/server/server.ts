@@ -21,17 +21,16 @@ import { pathOf, serviceRpcs } from "../wires/rpc.ts";
 import { createApp } from "./app/app.ts";
 import { createHostCheck } from "./app/browser-guard.ts";
 import type { ConsoleOptions } from "./app/console-pages.ts";
-import type { ApiDocuments } from "./app/document-page.ts";
-import type { MetricsPage } from "./app/metrics-page.ts";
-import type { Readiness } from "./app/probes.ts";
+import type { MetricsPage, Readiness } from "./app/probes.ts";
+import type { ApiDocuments } from "./app/static-pages.ts";
 import { healthRpcs } from "./health.ts";
 import type { ConnectionLimits } from "./port/connection-settings.ts";
 import type { ListenAddress } from "./port/listen.ts";
 import { createListener } from "./port/listener.ts";
 import { reflectionRpcs } from "./reflection.ts";
-import { type Addressing, createTakeAddress } from "./requests/addressing.ts";
 import { createArrivalPace } from "./requests/arrival-pace.ts";
 import { type ClientHeader, createArrivals, createFindClient } from "./requests/arrivals.ts";
+import { type Addressing, createTakeAddress } from "./requests/request-head.ts";
 import type { TlsIdentity } from "./tls/identity.ts";
 
 /** Options of {@link createServer}. */

@@ -4,7 +4,7 @@ import { text } from "node:stream/consumers";
 import { create } from "@bufbuild/protobuf";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, it } from "vitest";
-import { drawKey } from "../../src/auth/api-keys/key.ts";
+import { drawKey } from "../../src/auth/api-keys/key-file.ts";
 import { proveByKeys } from "../../src/auth/api-keys/key-ring.ts";
 import { createAuthenticator } from "../../src/auth/authenticator.ts";
 import { createGrpcBackend } from "../../src/backends/grpc/index.ts";

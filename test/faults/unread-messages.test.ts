@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { connect } from "node:http2";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, test } from "vitest";
-import { drawKey } from "../../src/auth/api-keys/key.ts";
+import { drawKey } from "../../src/auth/api-keys/key-file.ts";
 import { proveByKeys } from "../../src/auth/api-keys/key-ring.ts";
 import { createAuthenticator } from "../../src/auth/authenticator.ts";
 import { LanceNamespaceService } from "../../src/gen/lance/namespace/v1/service_pb.ts";

@@ -7,12 +7,11 @@ import { type ServiceError, status } from "@grpc/grpc-js";
 import { tableFromIPC } from "apache-arrow";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, test } from "vitest";
-import { drawKey, type NewKey } from "../../src/auth/api-keys/key.ts";
-import type { KeyRecord } from "../../src/auth/api-keys/key-file.ts";
+import { drawKey, type KeyRecord, type NewKey } from "../../src/auth/api-keys/key-file.ts";
 import { proveByKeys } from "../../src/auth/api-keys/key-ring.ts";
 import { createAuthenticator } from "../../src/auth/authenticator.ts";
 import { openPolicyFolder } from "../../src/auth/cedar/policy-folder.ts";
-import { rolePolicies } from "../../src/auth/cedar/roles-as-cedar.ts";
+import { rolePolicies } from "../../src/auth/cedar/read-policies.ts";
 import {
   CancelFlightInfoRequestSchema,
   type FlightData,

@@ -10,7 +10,7 @@ import {
 } from "@connectrpc/connect-node";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, it } from "vitest";
-import { drawKey } from "../../src/auth/api-keys/key.ts";
+import { drawKey } from "../../src/auth/api-keys/key-file.ts";
 import { proveByKeys } from "../../src/auth/api-keys/key-ring.ts";
 import { proveByCertificates } from "../../src/auth/authenticate-by-certificate.ts";
 import { createAuthenticator } from "../../src/auth/authenticator.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, test } from "vitest";
-import { drawKey } from "../../src/auth/api-keys/key.ts";
+import { drawKey } from "../../src/auth/api-keys/key-file.ts";
 import { proveByKeys } from "../../src/auth/api-keys/key-ring.ts";
 import { createAuthenticator } from "../../src/auth/authenticator.ts";
 import { createOpaAuthorizer } from "../../src/auth/opa/opa.ts";

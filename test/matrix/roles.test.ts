@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { afterAll, beforeAll, describe, test } from "vitest";
-import { drawKey, type NewKey } from "../../src/auth/api-keys/key.ts";
-import type { KeyRecord } from "../../src/auth/api-keys/key-file.ts";
+import { drawKey, type KeyRecord, type NewKey } from "../../src/auth/api-keys/key-file.ts";
 import { type KeyRefusal, proveByKeys } from "../../src/auth/api-keys/key-ring.ts";
 import { createAuthenticator } from "../../src/auth/authenticator.ts";
 import { LanceNamespaceService } from "../../src/gen/lance/namespace/v1/service_pb.ts";

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { afterAll, beforeAll, describe, test } from "vitest";
-import { drawKey } from "../../src/auth/api-keys/key.ts";
-import type { KeyRecord } from "../../src/auth/api-keys/key-file.ts";
+import { drawKey, type KeyRecord } from "../../src/auth/api-keys/key-file.ts";
 import { proveByKeys } from "../../src/auth/api-keys/key-ring.ts";
 import { createAuthenticator } from "../../src/auth/authenticator.ts";
 import { errorEntry } from "../../src/namespace/errors.ts";

@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { basename, join } from "node:path";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, test } from "vitest";
-import { drawKey } from "../../src/auth/api-keys/key.ts";
+import { drawKey } from "../../src/auth/api-keys/key-file.ts";
 import { proveByKeys } from "../../src/auth/api-keys/key-ring.ts";
 import { createAuthenticator } from "../../src/auth/authenticator.ts";
 import { proveByTokens } from "../../src/auth/tokens/authenticate-by-token.ts";

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { drawKey } from "../../src/auth/api-keys/key.ts";
-import { rolePolicies } from "../../src/auth/cedar/roles-as-cedar.ts";
+import { drawKey } from "../../src/auth/api-keys/key-file.ts";
+import { rolePolicies } from "../../src/auth/cedar/read-policies.ts";
 import { temporaryDirectory } from "./directory.ts";
 import { startProgram } from "./program.ts";
 

@@ -4,8 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { temporaryDirectory } from "../../../test/support/directory.ts";
 import { atOnce, ITEMS_PER_STEP } from "../../runtime/pace.ts";
-import { drawKey } from "./key.ts";
-import { changeKeyFile, type KeyRecord, parseKeys, readKeyFile } from "./key-file.ts";
+import { changeKeyFile, drawKey, type KeyRecord, parseKeys, readKeyFile } from "./key-file.ts";
 
 function record(name: string): KeyRecord {
   const { id, hash } = drawKey();

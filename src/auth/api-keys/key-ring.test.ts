@@ -7,8 +7,7 @@ import { temporaryDirectory } from "../../../test/support/directory.ts";
 import { inFastTime } from "../../../test/support/fast-time.ts";
 import { makeSilentFile } from "../../../test/support/silent-file.ts";
 import { lookNow } from "../../runtime/files/follow.ts";
-import { drawKey, type NewKey } from "./key.ts";
-import { changeKeyFile, type KeyRecord } from "./key-file.ts";
+import { changeKeyFile, drawKey, type KeyRecord, type NewKey } from "./key-file.ts";
 import { openKeyRing } from "./key-ring.ts";
 
 const entry = ({ id, hash }: NewKey, name: string, expires?: string): KeyRecord => ({

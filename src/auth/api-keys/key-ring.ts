@@ -5,8 +5,7 @@ import { parseIdentifier } from "../../namespace/identifier.ts";
 import { openFollowed, stampOfFiles } from "../../runtime/files/follow.ts";
 import { ITEMS_PER_STEP, inSlices, type Steps } from "../../runtime/pace.ts";
 import type { Way } from "../authenticator.ts";
-import { digestIn, hasDigest, idOf } from "./key.ts";
-import { type KeyRecord, readKeyFile } from "./key-file.ts";
+import { digestIn, hasDigest, idOf, type KeyRecord, readKeyFile } from "./key-file.ts";
 
 /** Reason why a key is refused. */
 export type KeyRefusal = "unknown" | "expired";

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
 import type { DetailedError } from "@cedar-policy/cedar-wasm/nodejs";
+import { ROLE_NAMES, ROLES } from "../../namespace/call/principal.ts";
 import { namesIn, readText, statFile } from "../../runtime/files/files-in-time.ts";
 import { inSlices, type Steps } from "../../runtime/pace.ts";
 import { type Policy, policyOf } from "./policy.ts";
@@ -171,4 +172,13 @@ function endOfString(text: string, from: number): number {
     if (text[at] === "\\") at += 1;
   }
   return text.length;
+}
+
+/** Returns the policies that allow what the roles allow where no policies decide; the role `none` needs no policy. */
+export function rolePolicies(): string {
+  const policies = ROLE_NAMES.filter((role) => ROLES[role].length > 0).map((role) => {
+    const actions = ROLES[role].map((action) => `Action::"${action}"`).join(", ");
+    return `@id("role-${role}")\npermit (\n  principal in Role::"${role}",\n  action in [${actions}],\n  resource\n);\n`;
+  });
+  return policies.join("\n");
 }

@@ -2,7 +2,7 @@ import type { Configuration } from "../../config/configuration.ts";
 import { changedOptions, keepsBackend } from "../../gateway/reload/plan-changes.ts";
 import { divideConfiguration, FAILURES, PAUSES, RESETS, sharedCells } from "../../gateway/workers.ts";
 import { LanceError } from "../../namespace/errors.ts";
-import { ownProfiles, type Profiles } from "../../server/admin/profiles.ts";
+import { ownProfiles, type Profiles } from "../../server/admin/admin-server.ts";
 import type { ChangeForWorker, DatabaseSlot, DatabaseSlots } from "./messages.ts";
 import { allocateAll, type CellsMemory, openSharedMemory } from "./shared-memory.ts";
 import type { WorkerThread } from "./worker-thread.ts";

@@ -2,7 +2,7 @@ import type { MessagePort } from "node:worker_threads";
 import type { Logger } from "pino";
 import type { CacheAccess } from "../../backends/dir/cache/join-cache.ts";
 import type { Workers } from "../../gateway/workers.ts";
-import type { ProcessSnapshot, Snapshot } from "../../observability/metrics/aggregate.ts";
+import type { ProcessSnapshot, Snapshot } from "../../observability/metrics/snapshots.ts";
 import { createCommitPorts } from "./commit-ports.ts";
 import type { CommitPort, DatabaseSlot, DatabaseSlots, ToSupervisor, ToWorker } from "./messages.ts";
 import { type CellsMemory, openAll, openSharedMemory, type SharedMemory } from "./shared-memory.ts";

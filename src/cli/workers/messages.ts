@@ -4,7 +4,7 @@ import type { CacheAccess } from "../../backends/dir/cache/join-cache.ts";
 import type { Configuration } from "../../config/configuration.ts";
 import type { Haste } from "../../gateway/compose.ts";
 import type { ChangeEvent } from "../../namespace/change-event.ts";
-import type { ProcessSnapshot, Snapshot } from "../../observability/metrics/aggregate.ts";
+import type { ProcessSnapshot, Snapshot } from "../../observability/metrics/snapshots.ts";
 import type { CellsMemory } from "./shared-memory.ts";
 
 /** Place of a database in a process, which another configuration of it does not get. */

@@ -3,7 +3,7 @@ import type { MessagePort } from "node:worker_threads";
 import { UsageError } from "../../config/option-spec.ts";
 import type { Gateway } from "../../gateway/compose.ts";
 import type { ChangeEvent } from "../../namespace/change-event.ts";
-import type { Snapshot } from "../../observability/metrics/aggregate.ts";
+import type { Snapshot } from "../../observability/metrics/snapshots.ts";
 import { interruptThread, startInterruptible } from "../../runtime/internals/interrupt-thread.ts";
 import { programFile } from "../../runtime/package-files.ts";
 import { countUnbroken } from "../../runtime/threads/unbroken-work.ts";

@@ -3,8 +3,14 @@ import { access } from "node:fs/promises";
 import { dirname } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
-import { issueKey, type KeyFacts, revokeKey } from "../../auth/api-keys/key.ts";
-import { faultOfScope, type KeyRecord, readKeyFile } from "../../auth/api-keys/key-file.ts";
+import {
+  faultOfScope,
+  issueKey,
+  type KeyFacts,
+  type KeyRecord,
+  readKeyFile,
+  revokeKey,
+} from "../../auth/api-keys/key-file.ts";
 import { targetOf } from "../../auth/owned-file.ts";
 import type { ServeOptions } from "../../config/options/groups.ts";
 import {

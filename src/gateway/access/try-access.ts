@@ -16,7 +16,7 @@ import { LanceError } from "../../namespace/errors.ts";
 import { checkIdentifier, joinIdentifier, parseIdentifier } from "../../namespace/identifier.ts";
 import { OPERATION_NAMES, type OperationFacts } from "../../namespace/operations/operations.ts";
 import { isInScope, objectsOfOwners } from "../../pipeline/access/keep-to-scope.ts";
-import { createPropertyLookup } from "../../pipeline/access/property-lookup.ts";
+import { createPropertyLookup } from "../../pipeline/access/permissions.ts";
 import { type Databases, nameOfUnnamed } from "../../pipeline/call/databases.ts";
 
 /** Options about access that hold now. */

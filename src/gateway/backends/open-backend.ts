@@ -20,8 +20,7 @@ import { isJsonObject } from "../../runtime/text.ts";
 import type { KeyedCells } from "../../runtime/threads/keyed-cells.ts";
 import type { SharedDatabase } from "../../runtime/threads/sharing.ts";
 import { required, upstreamIdentityOf } from "../access/upstream-identity.ts";
-import { loadDefault } from "../plugins/load-plugins.ts";
-import type { BackendFactory } from "../plugins/plugin.ts";
+import { type BackendFactory, loadDefault } from "../plugins.ts";
 import { upkeepOptionsOf, withRows } from "./open-rows.ts";
 
 /** Resources that a backend shares with the rest of the gateway. */

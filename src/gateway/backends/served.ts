@@ -3,7 +3,7 @@ import type { Databases } from "../../config/configuration.ts";
 import type { Backend } from "../../namespace/lance-namespace.ts";
 import type { Database, DatabaseLimits } from "../../pipeline/call/databases.ts";
 import type { ServiceOptions } from "../../pipeline/create-service.ts";
-import type { Addressing } from "../../server/requests/addressing.ts";
+import type { Addressing } from "../../server/requests/request-head.ts";
 
 /** Databases, and the routes by which a call selects one. */
 export interface Served extends Pick<ServiceOptions, "databases" | "routes"> {

@@ -11,7 +11,7 @@ import type { KeyedCells } from "../../runtime/threads/keyed-cells.ts";
 import { openAuthenticator, openAuthorizer } from "../access/open-access.ts";
 import { openBackend, type Surroundings } from "../backends/open-backend.ts";
 import { type AccessLog, type AuditLog, openAccess, openAudit } from "../open-logs.ts";
-import { openSharedRates, type SharedRates } from "../rates/open-shared-rates.ts";
+import { openSharedRates, type SharedRates } from "../shared-rates.ts";
 import type { Workers } from "../workers.ts";
 import { comparing, keepsBackend, LIVE_OPTIONS } from "./plan-changes.ts";
 

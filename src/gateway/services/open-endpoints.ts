@@ -9,7 +9,7 @@ import { credentialsIn } from "../../pipeline/call/resolve.ts";
 import { inSlices } from "../../runtime/pace.ts";
 import { codeFile } from "../../runtime/package-files.ts";
 import { once } from "../../runtime/promises.ts";
-import type { ApiDocuments } from "../../server/app/document-page.ts";
+import type { ApiDocuments } from "../../server/app/static-pages.ts";
 import type { McpEndpoint } from "../../wires/mcp.ts";
 import { packageVersion } from "../version.ts";
 import type { OpenSql } from "./open-sql.ts";

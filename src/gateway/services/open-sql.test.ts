@@ -6,7 +6,7 @@ import { pino } from "pino";
 import { expect, onTestFinished, test } from "vitest";
 import { sourcesOf } from "../../../test/support/command-line.ts";
 import { temporaryDirectory } from "../../../test/support/directory.ts";
-import { issueKey } from "../../auth/api-keys/key.ts";
+import { issueKey } from "../../auth/api-keys/key-file.ts";
 import { createFetchTransport } from "../../client/connections/connect.ts";
 import { connect } from "../../client/index.ts";
 import { readServeOptions } from "../../config/serve-options.ts";

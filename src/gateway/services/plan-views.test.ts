@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { sourcesOf } from "../../../test/support/command-line.ts";
 import { temporaryDirectory } from "../../../test/support/directory.ts";
 import { runSql } from "../../../test/support/run-sql.ts";
-import { issueKey } from "../../auth/api-keys/key.ts";
+import { issueKey } from "../../auth/api-keys/key-file.ts";
 import { connect } from "../../client/index.ts";
 import { readServeOptions } from "../../config/serve-options.ts";
 import { startGateway } from "../start-gateway.ts";

@@ -1,7 +1,13 @@
-import { aggregate, growing, type ProcessSnapshot, type Snapshot } from "./aggregate.ts";
 import type { EventTallies } from "./background-tallies.ts";
 import { METRICS, type MetricDeclaration } from "./declarations.ts";
-import { readWatched, watchProcess } from "./process-metrics.ts";
+import {
+  aggregate,
+  growing,
+  type ProcessSnapshot,
+  readWatched,
+  type Snapshot,
+  watchProcess,
+} from "./snapshots.ts";
 
 /** A worker whose metrics are read. */
 export interface MeasuredWorker {

@@ -1,20 +1,25 @@
 import type { Metric, Registry, RegistryContentType } from "prom-client";
 import type { ClusterRuns, NoteDecision, UpkeepMetrics } from "../../namespace/figures.ts";
-import type { CallMetrics } from "../../pipeline/records/call-metrics.ts";
+import type { CallMetrics } from "../../pipeline/records/observe.ts";
 import type { CountRefusal } from "../../pipeline/records/refusals.ts";
 import { createPace } from "../../runtime/pace.ts";
 import { createSharedCheck } from "../../runtime/promises.ts";
 import { mediaRanges } from "../../runtime/text.ts";
-import { aggregate, type MetricSnapshot, type ProcessSnapshot, type Snapshot } from "./aggregate.ts";
 import {
   createClusterTallies,
   createEventTallies,
   createUpkeepTallies,
   type EventTallies,
 } from "./background-tallies.ts";
-import { type Build, type Library, registerTallies } from "./collectors.ts";
-import { readWatched, watchProcess } from "./process-metrics.ts";
-import { createSources, type Sources } from "./sources.ts";
+import { type Build, createSources, type Library, registerTallies, type Sources } from "./collectors.ts";
+import {
+  aggregate,
+  type MetricSnapshot,
+  type ProcessSnapshot,
+  readWatched,
+  type Snapshot,
+  watchProcess,
+} from "./snapshots.ts";
 import { createTallies, type LineLog } from "./tallies.ts";
 
 /** Metrics of a gateway. */

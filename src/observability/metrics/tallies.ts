@@ -3,7 +3,7 @@ import type { Call, Protocol } from "../../namespace/call/call.ts";
 import { parseTraceParent } from "../../namespace/call/headers.ts";
 import type { LimitName } from "../../namespace/errors.ts";
 import { type NoteDecision, SECONDS_BOUNDS, type UpstreamDecision } from "../../namespace/figures.ts";
-import type { CallMetrics, Outcome } from "../../pipeline/records/call-metrics.ts";
+import type { CallMetrics, Outcome } from "../../pipeline/records/observe.ts";
 import type { CountRefusal } from "../../pipeline/records/refusals.ts";
 
 /** A value of a metric; the labels are in the order of its declaration. */

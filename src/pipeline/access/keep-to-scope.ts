@@ -9,7 +9,7 @@ import { actionOf } from "../../namespace/operations/method-facts.ts";
 import { OPERATIONS } from "../../namespace/operations/operations.ts";
 import { type Databases, nameOfUnnamed } from "../call/databases.ts";
 import type { Interceptor, OperationRequest } from "../call/interceptor.ts";
-import { refusal } from "./authorize.ts";
+import { refusal } from "./authorize-objects.ts";
 
 /**
  * Refuses the calls of a restricted credential that reach any object outside of its scope. An operation that may reach others than

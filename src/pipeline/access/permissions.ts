@@ -1,11 +1,14 @@
 import { setImmediate as turn } from "node:timers/promises";
-import type { Access, Authorizer, Siblings } from "../../namespace/authorizer.ts";
-import type { Call } from "../../namespace/call/call.ts";
+import { create, type DescMethodUnary, type MessageShape } from "@bufbuild/protobuf";
+import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
+import type { Access, Authorizer, Properties, Siblings } from "../../namespace/authorizer.ts";
+import { type Call, copyCall } from "../../namespace/call/call.ts";
 import type { Principal } from "../../namespace/call/principal.ts";
+import { isLanceError, LanceError } from "../../namespace/errors.ts";
 import { OPERATIONS } from "../../namespace/operations/operations.ts";
 import type { ObjectKind, Touch } from "../../namespace/operations/touch.ts";
-import { type Databases, nameOfUnnamed } from "../call/databases.ts";
-import { createPropertyLookup } from "./property-lookup.ts";
+import { callBackend, type Databases, nameOfUnnamed } from "../call/databases.ts";
+import type { OperationRequest } from "../call/interceptor.ts";
 
 /** Decides about the objects of calls. */
 export interface Permissions {
@@ -104,4 +107,61 @@ export function createPermissions(authorizer: Authorizer, databases: Databases):
 
 function isMade(answer: boolean | Promise<boolean>): answer is boolean {
   return typeof answer === "boolean";
+}
+
+const { describeNamespace, describeTable } = LanceNamespaceService.method;
+
+/**
+ * Creates the function that looks up the properties of an object, by a description that only the gateway sees. An object that
+ * does not exist has none. Each object is looked up once for a call.
+ *
+ * @throws LanceError ServiceUnavailable if the backend cannot tell, for whatever reason: its text could say that the object exists.
+ */
+export function createPropertyLookup(
+  databases: Databases,
+): (call: Call, touch: Touch) => Promise<Properties> {
+  const backend = callBackend(databases);
+  const ofCalls = new WeakMap<Call, Map<string, Promise<Properties>>>();
+
+  async function describe<M extends DescMethodUnary>(
+    call: Call,
+    method: M,
+    { id, database = call.database }: Touch,
+    options: object = {},
+  ): Promise<MessageShape<M["output"]>> {
+    const own = copyCall(call, { method, id, database, takes: undefined, responseHeaders: {} });
+    const message = create(method.input, { id: [...id], ...options } as never);
+    const request = { kind: "unary", operation: method.localName, message };
+    return (await backend(own, request as unknown as OperationRequest)) as never;
+  }
+
+  async function lookUp(call: Call, touch: Touch): Promise<Properties> {
+    try {
+      const { properties } =
+        touch.kind === "Table"
+          ? await describe(call, describeTable, touch, { vendCredentials: false })
+          : await describe(call, describeNamespace, touch);
+      return properties;
+    } catch (error) {
+      if (isMissing(error)) return {};
+      call.log.warn({ err: error }, "cannot look up an object's properties for the policies");
+      throw new LanceError("ServiceUnavailable", "cannot look up an object's properties", {
+        cause: error,
+      });
+    }
+  }
+
+  return (call, touch) => {
+    const known = ofCalls.get(call) ?? new Map<string, Promise<Properties>>();
+    ofCalls.set(call, known);
+    const key = JSON.stringify([touch.kind, touch.database, touch.id]);
+    const found = known.get(key) ?? lookUp(call, touch);
+    known.set(key, found);
+    return found;
+  };
+}
+
+/** Whether an error says that an object, or the namespace around it, does not exist. */
+function isMissing(error: unknown): boolean {
+  return isLanceError(error, "TableNotFound") || isLanceError(error, "NamespaceNotFound");
 }

@@ -3,8 +3,7 @@ import { create, type Message } from "@bufbuild/protobuf";
 import { pino } from "pino";
 import { describe, it, onTestFinished, vi } from "vitest";
 import { beginCall } from "../../../test/support/caller.ts";
-import { drawKey } from "../../auth/api-keys/key.ts";
-import type { KeyRecord } from "../../auth/api-keys/key-file.ts";
+import { drawKey, type KeyRecord } from "../../auth/api-keys/key-file.ts";
 import { proveByKeys } from "../../auth/api-keys/key-ring.ts";
 import {
   type Authenticator,

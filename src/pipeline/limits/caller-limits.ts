@@ -6,8 +6,14 @@ import { type CellShape, type OpenCells, openCells } from "../../runtime/threads
 import { type Interceptor, isStream, type OperationResponse, onlyFor } from "../call/interceptor.ts";
 import { limitCallers } from "./concurrency.ts";
 import { createQuota, QUOTA_SHAPE, type Quota } from "./quotas.ts";
-import { limitRate, type RateLimit, type RateScope } from "./rate-limit.ts";
-import { BUCKETS_SHAPE, createTokenBuckets, type TokenBuckets } from "./token-buckets.ts";
+import {
+  BUCKETS_SHAPE,
+  createTokenBuckets,
+  limitRate,
+  type RateLimit,
+  type RateScope,
+  type TokenBuckets,
+} from "./rate-limit.ts";
 
 /** Limits on what a single caller may take from the others. Default of each: no limit. */
 export interface CallerLimits {

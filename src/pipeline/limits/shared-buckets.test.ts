@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { pino } from "pino";
 import { afterEach, beforeEach, describe, it, vi } from "vitest";
+import type { Rate, TokenBuckets } from "./rate-limit.ts";
 import {
   createSharedBuckets,
   type GuardedServer,
@@ -8,7 +9,6 @@ import {
   type TokenGrant,
   type TokenRequest,
 } from "./shared-buckets.ts";
-import type { Rate, TokenBuckets } from "./token-buckets.ts";
 
 /** A server whose clock moves when it is set, and gateways that share its buckets. */
 function openServer(rate: Rate) {

@@ -3,7 +3,7 @@ import type { Logger } from "pino";
 import { monotonicNow } from "../../runtime/clocks.ts";
 import { putNewest } from "../../runtime/collections.ts";
 import { within } from "../../runtime/promises.ts";
-import type { Rate, TokenBuckets } from "./token-buckets.ts";
+import type { Rate, TokenBuckets } from "./rate-limit.ts";
 
 /** Options of {@link createSharedBuckets}. */
 export interface SharedBucketsOptions {

@@ -13,7 +13,7 @@ import { actionOf } from "../../namespace/operations/method-facts.ts";
 import { clipped, escapeInvisible } from "../../runtime/text.ts";
 import type { OperationRequest } from "../call/interceptor.ts";
 import { compileWalk, type Fields, type Walk } from "../call/scope.ts";
-import type { Outcome } from "./call-metrics.ts";
+import type { Outcome } from "./observe.ts";
 
 /** Moment of a call that a line is about; only downloads have a line for their begin. */
 export type Stage = "begin" | "end";

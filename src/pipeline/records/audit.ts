@@ -3,8 +3,7 @@ import type { Call } from "../../namespace/call/call.ts";
 import type { Databases } from "../call/databases.ts";
 import { type Interceptor, isStream, type OperationRequest } from "../call/interceptor.ts";
 import { auditEntry, isAllowed, type Stage } from "./audit-entry.ts";
-import type { Outcome } from "./call-metrics.ts";
-import { failureOf } from "./observe.ts";
+import { failureOf, type Outcome } from "./observe.ts";
 
 /** Receives the lines of the audit log. */
 export interface AuditTrail {

@@ -9,8 +9,7 @@ import type { Call } from "../../namespace/call/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import { compose, type Next } from "../call/interceptor.ts";
 import { serviceOf } from "../create-service.ts";
-import type { Outcome } from "./call-metrics.ts";
-import { observe } from "./observe.ts";
+import { type Outcome, observe } from "./observe.ts";
 
 const { describeTable, insertIntoTable, queryTable } = LanceNamespaceService.method;
 

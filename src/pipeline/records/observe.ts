@@ -1,11 +1,26 @@
 import type { DescMethod, Message } from "@bufbuild/protobuf";
 import { type Call, endErrorOf, OF_CALL } from "../../namespace/call/call.ts";
 import { parseTraceParent } from "../../namespace/call/headers.ts";
-import { LanceError, toLanceError } from "../../namespace/errors.ts";
+import { type ErrorName, LanceError, type LimitName, toLanceError } from "../../namespace/errors.ts";
 import { joinIdentifier } from "../../namespace/identifier.ts";
 import { bodyFieldOf } from "../../namespace/operations/method-facts.ts";
 import { type Interceptor, isStream } from "../call/interceptor.ts";
-import type { CallMetrics } from "./call-metrics.ts";
+
+/** Outcome of a call: success, or a row of the error table. */
+export type Outcome = "OK" | ErrorName;
+
+/** Receives the start and the end of every call; its functions must be fast. */
+export interface CallMetrics {
+  began(): void;
+  /**
+   * Reports that a call is over, with everything that the pipeline has determined about it.
+   *
+   * @param seconds from the whole request, or the parameters of an upload, to the end of the answer
+   * @param bytes of the Arrow body, received or sent; 0 for calls without one
+   * @param limit that the call has met. Default: none.
+   */
+  ended(call: Call, outcome: Outcome, seconds: number, bytes: number, limit?: LimitName): void;
+}
 
 /** A call in flight. */
 interface Observed {

@@ -11,8 +11,7 @@ import type { InjectOptions } from "fastify";
 import { pino } from "pino";
 import { describe, it, onTestFinished } from "vitest";
 import { temporaryDirectory } from "../../../test/support/directory.ts";
-import { createAdminServer } from "./admin-server.ts";
-import { ownProfiles, type Profiles } from "./profiles.ts";
+import { createAdminServer, ownProfiles, type Profiles } from "./admin-server.ts";
 
 const LOCAL = "127.0.0.1";
 
@@ -42,7 +41,7 @@ function serve(profiles: Profiles = ownProfiles) {
 /** Returns what a process of its own writes that has `ownProfiles`. */
 function elsewhere(code: string): Readable {
   const script = `
-    import { ownProfiles } from ${JSON.stringify(import.meta.resolve("./profiles.ts"))};
+    import { ownProfiles } from ${JSON.stringify(import.meta.resolve("./admin-server.ts"))};
     ${code}
   `;
   const args = ["--input-type=module", "-e", script];

@@ -21,10 +21,9 @@ import { createTargetRewrite } from "../../wires/rest/target-rewrite.ts";
 import { requestIdOf } from "../../wires/rpc.ts";
 import { addBrowserGuard, type HostCheck } from "./browser-guard.ts";
 import { type ConsoleOptions, consolePlugin } from "./console-pages.ts";
-import { type ApiDocuments, documentPlugin } from "./document-page.ts";
-import { type MetricsPage, metricsPlugin } from "./metrics-page.ts";
-import { probesPlugin, type Readiness } from "./probes.ts";
+import { type MetricsPage, metricsPlugin, probesPlugin, type Readiness } from "./probes.ts";
 import { addRefusals } from "./refusals.ts";
+import { type ApiDocuments, documentPlugin } from "./static-pages.ts";
 
 /** Options of {@link createApp}. */
 export interface AppOptions extends HttpWiresOptions {

@@ -2,7 +2,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { extname, join } from "node:path";
 import type { FastifyPluginCallback, FastifyReply } from "fastify";
 import { refuseOtherMethods } from "./probes.ts";
-import { type Coding, etagOf, type StaticFile, sendFile } from "./static-file.ts";
+import { type Coding, etagOf, type StaticFile, sendFile } from "./static-pages.ts";
 
 /** Path of the console. */
 const PLACE = "/console";

@@ -22,11 +22,14 @@ import { createHttp2Sessions } from "../connections/http2-sessions.ts";
 import { countUnread, countUnsent } from "../connections/pending-bytes.ts";
 import { noteAnswer, noteRequest } from "../connections/pipelining.ts";
 import { createResetAllowances } from "../connections/reset-allowance.ts";
-import type { TakeAddress } from "../requests/addressing.ts";
 import { type ArrivalPace, GRPC_CONTENT_TYPE } from "../requests/arrival-pace.ts";
-import type { Arrivals } from "../requests/arrivals.ts";
-import { createProxyCheck } from "../requests/arrivals.ts";
-import { findEarlyEncoding, findRepeatedCredential, readTarget } from "../requests/request-head.ts";
+import { type Arrivals, createProxyCheck } from "../requests/arrivals.ts";
+import {
+  findEarlyEncoding,
+  findRepeatedCredential,
+  readTarget,
+  type TakeAddress,
+} from "../requests/request-head.ts";
 import type { TlsIdentity } from "../tls/identity.ts";
 import { type ConnectionLimits, limitsOf } from "./connection-settings.ts";
 import { createEntrance, NEEDS_TLS } from "./entrance.ts";

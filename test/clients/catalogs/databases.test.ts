@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { connect } from "@lancedb/lancedb";
 import { pino } from "pino";
 import { describe, it } from "vitest";
-import { drawKey } from "../../../src/auth/api-keys/key.ts";
+import { drawKey } from "../../../src/auth/api-keys/key-file.ts";
 import { proveByKeys } from "../../../src/auth/api-keys/key-ring.ts";
 import { createAuthenticator } from "../../../src/auth/authenticator.ts";
 import { openPolicyFolder } from "../../../src/auth/cedar/policy-folder.ts";

@@ -1,5 +1,4 @@
-import { issueKey, revokeKey } from "../../../auth/api-keys/key.ts";
-import { faultOfScope, readKeyFile } from "../../../auth/api-keys/key-file.ts";
+import { faultOfScope, issueKey, readKeyFile, revokeKey } from "../../../auth/api-keys/key-file.ts";
 import { readTable } from "../../../config/layers.ts";
 import { type OptionTable, type OptionValues, UsageError } from "../../../config/option-spec.ts";
 import { parseAge, parseChoice, parseText } from "../../../config/parsers.ts";

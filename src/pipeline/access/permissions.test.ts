@@ -6,7 +6,7 @@ import { fakeBackend } from "../../../test/support/server.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import { isLanceError, LanceError } from "../../namespace/errors.ts";
 import type { ObjectKind } from "../../namespace/operations/touch.ts";
-import { createPropertyLookup } from "./property-lookup.ts";
+import { createPropertyLookup } from "./permissions.ts";
 
 const { describeNamespace, describeTable, queryTable } = LanceNamespaceService.method;
 

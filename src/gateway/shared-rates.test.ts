@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { onTestFinished, test, vi } from "vitest";
-import type { TokenGrant } from "../../pipeline/limits/shared-buckets.ts";
-import { connectBuckets } from "./redis-buckets.ts";
+import type { TokenGrant } from "../pipeline/limits/shared-buckets.ts";
+import { connectBuckets } from "./shared-rates.ts";
 
 const REQUEST = { bucket: "b", rate: { perSecond: 1, burst: 1 }, wanted: 1, returned: 0 };
 

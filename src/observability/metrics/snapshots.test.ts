@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import library from "prom-client";
 import { test } from "vitest";
-import { aggregate, growing, type MetricSnapshot, type Snapshot } from "./aggregate.ts";
 import { createEventTallies } from "./background-tallies.ts";
 import { createCrewMetrics } from "./crew-metrics.ts";
+import { aggregate, growing, type MetricSnapshot, type Snapshot } from "./snapshots.ts";
 
 const exemplarAt = (timestamp: number) => ({
   labelSet: { trace_id: String(timestamp) },
