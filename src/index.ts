@@ -13,8 +13,8 @@ export type {
   UpstreamIdentity,
   UpstreamIdentityOptions,
 } from "./backends/upstream-identity/identity.ts";
+export type { WebhookOption } from "./config/options/events.ts";
 export type { ServeOptions } from "./config/options/groups.ts";
-export type { WebhookOption } from "./config/webhooks.ts";
 export type { Gateway, WireOptions } from "./gateway/compose.ts";
 export { createGateway, type GatewayOptions } from "./gateway/create-gateway.ts";
 export type {
@@ -37,7 +37,7 @@ export {
 export type { NoteDecision, UpstreamDecision } from "./namespace/figures.ts";
 export { type Identifier, joinIdentifier, parseIdentifier } from "./namespace/identifier.ts";
 export type { Backend, LanceDbExtensions, LanceNamespace, Operation } from "./namespace/lance-namespace.ts";
-export { isRead } from "./namespace/operations/method-facts.ts";
+export { isRead } from "./namespace/operations/operations.ts";
 export { createMetrics, type Metrics } from "./observability/metrics/metrics.ts";
 export {
   type Interceptor,

@@ -4,8 +4,7 @@ import { pathText } from "../client/object-path.ts";
 import type { Layer } from "../config/layers.ts";
 import type { Environment } from "../config/option-spec.ts";
 import { openBackend } from "../gateway/backends/open-backend.ts";
-import { readConnection } from "./contexts/connection.ts";
-import { contextsPath, readContexts } from "./contexts/context-file.ts";
+import { contextsPath, readConnection, readContexts } from "./contexts.ts";
 
 /** Longest wait for a server, in milliseconds: a shell is blocked meanwhile. */
 const PATIENCE_MS = 1_000;

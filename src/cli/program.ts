@@ -1,13 +1,11 @@
 import { Command, CommanderError } from "commander";
 import { commandLine, environmentLayer, type Layer } from "../config/layers.ts";
 import { type Environment, UsageError } from "../config/option-spec.ts";
-import { refuseIdle } from "../config/refuse-idle.ts";
-import { packageVersion } from "../gateway/version.ts";
-import type { CommandDefinition } from "./commands/command.ts";
+import { refuseIdle } from "../config/serve-options.ts";
+import { DOCUMENTATION, packageVersion } from "../runtime/package-files.ts";
+import { addOptions, type CommandDefinition, type OptionGroup } from "./commands/command.ts";
 import { COMMANDS, type CommandGroup, type Loadable } from "./commands/table.ts";
 import { addCompletion } from "./completion.ts";
-import { DOCUMENTATION } from "./documentation.ts";
-import { addOptions, type OptionGroup } from "./terminal/flags.ts";
 import { createHelpFormat } from "./terminal/help.ts";
 
 const DESCRIPTION = "Serves Lance catalogs over REST, gRPC, Connect and gRPC-Web, and works on them.";

@@ -1,5 +1,4 @@
-import type { Grant } from "../namespace/call/grants.ts";
-import { ROLE_NAMES } from "../namespace/call/principal.ts";
+import { type Grant, ROLE_NAMES } from "../namespace/call/principal.ts";
 import { isLoopbackAddress } from "../runtime/loopback.ts";
 import { isJsonObject } from "../runtime/text.ts";
 import { checkKeys, type Section, subsection, textAt } from "./config-file.ts";

@@ -8,8 +8,7 @@ import { temporaryDirectory } from "../../test/support/directory.ts";
 import { createDispatcher, type DispatcherOptions, openDeadLetters } from "./dispatcher.ts";
 import { createAddressGuard, createGuardedAgent } from "./guarded-agent.ts";
 import { openJournal } from "./journal.ts";
-import { createWebhook, type WebhookSetting } from "./send.ts";
-import { parseSecrets } from "./signature.ts";
+import { createWebhook, parseSecrets, type WebhookSetting } from "./send.ts";
 
 /** Opens dispatchers over a directory, one after another as runs of a program. */
 async function directoryFor({ onTestFinished }: TestContext) {

@@ -9,7 +9,7 @@ import type { Authorizer } from "../namespace/authorizer.ts";
 import type { Backend } from "../namespace/lance-namespace.ts";
 import type { Metrics } from "../observability/metrics/metrics.ts";
 import type { CallerLimits } from "../pipeline/limits/caller-limits.ts";
-import { packageFile } from "../runtime/package-files.ts";
+import { packageFile, packageVersion } from "../runtime/package-files.ts";
 import { ownProfiles, type Profiles } from "../server/admin/admin-server.ts";
 import { createReadiness, type MetricsPage } from "../server/app/probes.ts";
 import { RESETS_SHAPE } from "../server/connections/reset-allowance.ts";
@@ -26,7 +26,6 @@ import { openDocument, openMcp } from "./services/open-endpoints.ts";
 import { openSql, planViews } from "./services/open-sql.ts";
 import type { SharedRates } from "./shared-rates.ts";
 import type { OpenTracing } from "./tracing/open-tracing.ts";
-import { packageVersion } from "./version.ts";
 import { RESETS, type Workers } from "./workers.ts";
 
 /** How a gateway ends faster: `no delay` waits for running calls alone, and `cut off` for nothing. */

@@ -33,7 +33,7 @@ export interface LanceGatewayOptions
   readonly log?: Logger;
 }
 
-export type { WebhookOption } from "../config/webhooks.ts";
+export type { WebhookOption } from "../config/options/events.ts";
 
 /** Names of objects are segments of paths, which Fastify limits to 100 characters by default. */
 const SHORT_PARAMETER = 1_000;

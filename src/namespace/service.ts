@@ -7,6 +7,7 @@ import type {
 } from "@bufbuild/protobuf";
 import type { Call, CallInit } from "./call/call.ts";
 import type { Reception } from "./call/reception.ts";
+import type { LanceError } from "./errors.ts";
 
 /** A method of any kind, by which sides of its calls stream. */
 export type AnyMethod =
@@ -42,3 +43,18 @@ export interface Service {
   ): Promise<Message>;
   download(method: DescMethodServerStreaming, request: Message, call: Call): AsyncIterable<Message>;
 }
+
+/** The sender of a request of the Model Context Protocol (MCP), for whom its tools call the service. */
+export interface McpCaller
+  extends Pick<CallInit, "headers" | "address" | "peer" | "certificate" | "requestId" | "deadline" | "log"> {
+  readonly signal: AbortSignal;
+  /** The caller as proved before the request was read. */
+  readonly reception: Reception | undefined;
+  /** Called for each call that the request makes. */
+  began(call: Call): void;
+  /** Called for each call that fails. */
+  failed(error: LanceError): void;
+}
+
+/** Answers a request of MCP, whose body has been parsed, for its caller. */
+export type AnswerMcp = (request: Request, body: unknown, caller: McpCaller) => Promise<Response>;

@@ -1,4 +1,6 @@
+import { readFileSync } from "node:fs";
 import { extname } from "node:path";
+import { fileURLToPath } from "node:url";
 
 // This file is two folders below the package's own, in the sources and, as a chunk, in the built code.
 
@@ -10,3 +12,12 @@ export const codeFile = (path: string): URL => new URL(`../${path}`, import.meta
 
 /** Returns the place of a program of this package, which node starts, by its path without the extension. */
 export const programFile = (path: string): URL => codeFile(`${path}${extname(import.meta.filename)}`);
+
+/** Returns the version of the package, from its package.json. */
+export function packageVersion(): string {
+  const text = readFileSync(packageFile("package.json"), "utf8");
+  return (JSON.parse(text) as { version: string }).version;
+}
+
+/** The pages that come with the package, beside the sources or the code compiled from them. */
+export const DOCUMENTATION = fileURLToPath(packageFile("docs/README.md"));

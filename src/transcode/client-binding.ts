@@ -13,11 +13,10 @@ import { rest_method } from "../gen/lance/namespace/v1/options_pb.ts";
 import { LanceError } from "../namespace/errors.ts";
 import { checkPathValue, parseTemplate, type Template } from "../namespace/operations/template.ts";
 import { optionOf } from "../namespace/option.ts";
-import { type AnswerReader, createAnswerReader } from "./answer.ts";
+import { type AnswerReader, createAnswerReader, createPlainCheck, type IsPlain } from "./answer.ts";
 import { HTTP_BODY, type MessageRecord, restName } from "./descriptors.ts";
 import { createJsonDecoders, type JsonDecoders } from "./json/decode.ts";
 import { createJsonEncoders, type EncodeJson, fieldReader, type JsonEncoders } from "./json/encode.ts";
-import { createPlainCheck, type IsPlain } from "./json/plain.ts";
 
 /** How a method is called over HTTP: the counterpart of {@link Binding}. */
 export interface ClientBinding {

@@ -4,10 +4,10 @@ import type { FastifyInstance, FastifyPluginCallback, FastifyReply, FastifyReque
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import { createCall } from "../namespace/call/call.ts";
 import { senderKey } from "../namespace/call/caller-key.ts";
-import type { AnswerMcp, McpCaller } from "../namespace/call/mcp-caller.ts";
 import { isRefused } from "../namespace/call/reception.ts";
 import { LanceError } from "../namespace/errors.ts";
 import { createByteBudget, DEFAULT_MAX_MESSAGE_BYTES } from "../namespace/memory/byte-budget.ts";
+import type { AnswerMcp, McpCaller } from "../namespace/service.ts";
 import { signalOf } from "../runtime/late-signal.ts";
 import { createLoopPace } from "../runtime/loop-pace.ts";
 import { parseJson } from "../transcode/json/parse.ts";

@@ -5,7 +5,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
-import { parseSecrets, signatureHeaders } from "../../src/events/signature.ts";
+import { parseSecrets, signatureHeaders } from "../../src/events/send.ts";
 import { LanceNamespaceService } from "../../src/gen/lance/namespace/v1/service_pb.ts";
 import { CHANGE_TYPES, type ChangeEvent } from "../../src/namespace/change-event.ts";
 import { eventOf, SECRET } from "../fixtures/events.ts";

@@ -1,5 +1,5 @@
 import { Command } from "commander";
-import { addOptions, type OptionGroup } from "../../src/cli/terminal/flags.ts";
+import { addOptions, type OptionGroup } from "../../src/cli/commands/command.ts";
 import { environmentLayer, type Layer } from "../../src/config/layers.ts";
 import type { Environment } from "../../src/config/option-spec.ts";
 import { SERVE_OPTIONS } from "../../src/config/options/groups.ts";

@@ -9,8 +9,9 @@ import {
 import { type BodyCheck, createBodyCheck } from "../upload/body-check.ts";
 import { STRUCT_BYTES } from "./arrays.ts";
 import { type FlatTable, readLength, readTable, readVector, rootTable } from "./flatbuffer.ts";
-import { BLOCK_BYTES, type Block } from "./footer.ts";
 import {
+  BLOCK_BYTES,
+  type Block,
   FILE_MAGIC,
   MAX_UPLOAD_BUFFERS,
   type MessageKind,

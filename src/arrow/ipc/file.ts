@@ -1,10 +1,11 @@
 import { type ArrowSchema, decodeSchema } from "../schema.ts";
 import { createByteReader } from "./byte-reader.ts";
 import { asDelta, dictionaryLength, type Shift, shiftIndices } from "./delta-dictionary.ts";
-import { type Block, fileTail } from "./footer.ts";
 import {
+  type Block,
   CONTINUATION,
   FILE_MAGIC,
+  fileTail,
   MAX_METADATA_BYTES,
   type MessageHead,
   malformed,

@@ -1,5 +1,11 @@
-import { type Block, fileTail } from "./footer.ts";
-import { FILE_MAGIC, MAX_METADATA_BYTES, type MessageKind, malformed } from "./message.ts";
+import {
+  type Block,
+  FILE_MAGIC,
+  fileTail,
+  MAX_METADATA_BYTES,
+  type MessageKind,
+  malformed,
+} from "./message.ts";
 
 /** The magic of a file is padded, so that messages begin at a multiple of eight. */
 export const FILE_HEAD_BYTES = 8;

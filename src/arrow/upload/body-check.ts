@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from "node:util";
 import { LanceError } from "../../namespace/errors.ts";
 import { bitWidth } from "../bit-width.ts";
+import { bytesInViews, VIEW_BYTES } from "../ipc/arrays.ts";
 import { type BatchCursor, createBatchCursor, type LayoutSize } from "../ipc/batch-cursor.ts";
 import { type FlatTable, readInt64, readTable, rootTable } from "../ipc/flatbuffer.ts";
 import { MAX_UPLOAD_BUFFERS, type MessageHead, malformed, parseMessageHead } from "../ipc/message.ts";
 import type { ArrowField, ArrowSchema } from "../schema.ts";
-import { bytesInViews, VIEW_BYTES } from "../validity.ts";
 import { createDictionaryTexts, type DictionaryTexts, hasSizes, sizesOf } from "./dictionary-texts.ts";
 
 /** Checks the messages of an upload and counts their contents. */

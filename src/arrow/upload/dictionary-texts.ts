@@ -1,6 +1,6 @@
+import { VIEW_BYTES } from "../ipc/arrays.ts";
 import type { MessageHead } from "../ipc/message.ts";
 import type { ArrowField, ArrowType } from "../schema.ts";
-import { VIEW_BYTES } from "../validity.ts";
 
 /** Maximum number of texts in the dictionaries of an upload together, and of indices in a message that are read: some 20 ms. */
 const MAX_READ = 8 * 1024 * 1024;

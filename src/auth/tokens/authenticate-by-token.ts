@@ -1,6 +1,5 @@
 import { hash } from "node:crypto";
-import { claimAt, roleOf, textsOf } from "../../namespace/call/grants.ts";
-import type { Principal } from "../../namespace/call/principal.ts";
+import { claimAt, type Principal, roleOf, textsOf } from "../../namespace/call/principal.ts";
 import type { Way } from "../authenticator.ts";
 import type { Keys } from "./key-set.ts";
 import {

@@ -1,5 +1,5 @@
 import { decodeJwt, errors, type JWTPayload, jwtVerify } from "jose";
-import type { Grant } from "../../namespace/call/grants.ts";
+import type { Grant } from "../../namespace/call/principal.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import type { KeySet } from "./key-set.ts";
 

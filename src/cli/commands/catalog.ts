@@ -1,14 +1,14 @@
 import type { OpenedDirectory } from "../../backends/dir/open-directory.ts";
 import { environmentLayer, type Layer } from "../../config/layers.ts";
 import { type Environment, type OptionSpec, type OptionTable, UsageError } from "../../config/option-spec.ts";
+import { storageOptionsOf } from "../../config/options/catalog.ts";
 import { CLIENT_OPTIONS } from "../../config/options/client.ts";
 import { SERVE_OPTIONS, type ServeOptions } from "../../config/options/groups.ts";
-import { storageOptionsOf } from "../../config/options/storage.ts";
 import { parseSwitch } from "../../config/parsers.ts";
 import { storageSecrets } from "../../config/secrets.ts";
 import { prepareEngine } from "../../gateway/backends/open-backend.ts";
 import { createLog, toStandardError } from "../../observability/log/log.ts";
-import { readConnection } from "../contexts/connection.ts";
+import { readConnection } from "../contexts.ts";
 import { placeOf, requireRoot } from "../place.ts";
 
 /** The options that say which directory a command is about; they mean what they mean for `serve`. */

@@ -4,15 +4,15 @@ import { findGiven, type Layer, readTable } from "../../config/layers.ts";
 import { fileKey, type OptionTable, UsageError } from "../../config/option-spec.ts";
 import { parseSwitch, parseText } from "../../config/parsers.ts";
 import { backendIn, readServeOptions } from "../../config/serve-options.ts";
-import { layerOf } from "../contexts/connection.ts";
 import {
   type Context,
   type Contexts,
   changeContexts,
   contextsPath,
   type KeySource,
+  layerOf,
   readContexts,
-} from "../contexts/context-file.ts";
+} from "../contexts.ts";
 import { placeOf } from "../place.ts";
 import { confirm, YES_OPTION } from "../terminal/confirm.ts";
 import { JSON_OPTION } from "./catalog.ts";

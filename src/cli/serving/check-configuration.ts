@@ -3,13 +3,13 @@ import { type Configuration, configurationOf, readSources } from "../../config/c
 import { type Layer, type Report, serviceLinks } from "../../config/layers.ts";
 import { backendKindOf, type Environment, REMOTE_KINDS, UsageError } from "../../config/option-spec.ts";
 import { SERVE_OPTIONS, type ServeOptions } from "../../config/options/groups.ts";
-import { unknownVariables } from "../../config/refuse-idle.ts";
+import { unknownVariables } from "../../config/serve-options.ts";
 import { refuseStrangers } from "../../gateway/access/exposure.ts";
 import { openAuthenticator, openAuthorizer } from "../../gateway/access/open-access.ts";
 import { upstreamIdentityOf } from "../../gateway/access/upstream-identity.ts";
 import { clusterOf } from "../../gateway/backends/cluster-of.ts";
 import { openTls } from "../../gateway/open-tls.ts";
-import { adminPlace } from "./admin-place.ts";
+import { adminPlace } from "./open-admin.ts";
 
 /** Findings of a check of a configuration, a line each. */
 export interface Findings {

@@ -2,8 +2,7 @@ import type { AddressInfo } from "node:net";
 import type { Databases } from "../../config/configuration.ts";
 import type { ServeOptions } from "../../config/options/groups.ts";
 import type { Gateway } from "../../gateway/compose.ts";
-import { packageVersion } from "../../gateway/version.ts";
-import { DOCUMENTATION } from "../documentation.ts";
+import { DOCUMENTATION, packageVersion } from "../../runtime/package-files.ts";
 import { placeOf } from "../place.ts";
 
 /** Name of the service. Its descriptor would take 4 MiB of a thread that only supervises workers. */

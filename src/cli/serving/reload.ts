@@ -3,12 +3,11 @@ import type { Configuration } from "../../config/configuration.ts";
 import type { ShownConfiguration, ShownValue } from "../../config/explain.ts";
 import { type Environment, UsageError } from "../../config/option-spec.ts";
 import { addSecrets } from "../../config/secrets.ts";
-import { watchedFiles } from "../../config/watched-files.ts";
 import { refuseStrangers } from "../../gateway/access/exposure.ts";
 import { planChanges } from "../../gateway/reload/plan-changes.ts";
 import type { RunningGateway } from "../../gateway/start-gateway.ts";
 import { follow, stampOfFiles } from "../../runtime/files/follow.ts";
-import { type LoadedConfiguration, warnOfWritableFiles } from "./load-configuration.ts";
+import { type LoadedConfiguration, warnOfWritableFiles, watchedFiles } from "./load-configuration.ts";
 
 /** Options of {@link startReloads}. */
 export interface ReloadOptions {

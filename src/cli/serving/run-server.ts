@@ -6,8 +6,8 @@ import type { Configuration } from "../../config/configuration.ts";
 import { serviceLinks } from "../../config/layers.ts";
 import { type Environment, UsageError } from "../../config/option-spec.ts";
 import { SERVE_OPTIONS, type ServeOptions } from "../../config/options/groups.ts";
-import { unknownVariables } from "../../config/refuse-idle.ts";
 import { secretsOf } from "../../config/secrets.ts";
+import { unknownVariables } from "../../config/serve-options.ts";
 import { refuseStrangers, travelsInTheClear } from "../../gateway/access/exposure.ts";
 import { prepareEngine } from "../../gateway/backends/open-backend.ts";
 import { STANDARD_OUTPUT } from "../../gateway/open-logs.ts";
@@ -15,13 +15,12 @@ import type { RunningGateway } from "../../gateway/start-gateway.ts";
 import { createLog, toStandardError } from "../../observability/log/log.ts";
 import { keepTicksFast } from "../../runtime/internals/ticks.ts";
 import { resumeCompilers } from "../../runtime/internals/v8-flags.ts";
-import type { ListenAddress } from "../../server/port/listen.ts";
+import { canSharePort, type ListenAddress } from "../../server/port/listen.ts";
 import { exitByForce, handleSignals, watchForUnhandled } from "../exit.ts";
 import { trimHeapWhenIdle } from "../trim-heap.ts";
-import { canSharePort } from "../workers/check-port.ts";
-import { adminPlace } from "./admin-place.ts";
 import { greeting } from "./greeting.ts";
 import { type LoadedConfiguration, warnOfWritableFiles } from "./load-configuration.ts";
+import { adminPlace } from "./open-admin.ts";
 import { stampOfConfiguration, startReloads } from "./reload.ts";
 
 /**

@@ -1,7 +1,7 @@
 import { type Command, Help } from "commander";
 import { flagUsage, type OptionSpec } from "../../config/option-spec.ts";
+import type { OptionGroup } from "../commands/command.ts";
 import { COMMANDS, type CommandEntry, type CommandGroup } from "../commands/table.ts";
-import type { OptionGroup } from "./flags.ts";
 
 /** Heading of a command's own options, of which its short help leaves out only those that few users need. */
 const OWN = "Options";

@@ -1,4 +1,3 @@
-import { CHANGES_BYTES, type Changes, createChanges } from "../../runtime/threads/changes.ts";
 import {
   allocateCells,
   type CellShape,
@@ -7,7 +6,13 @@ import {
   type OpenCells,
   openCells,
 } from "../../runtime/threads/keyed-cells.ts";
-import type { SharedCounter, SharedQuantity } from "../../runtime/threads/sharing.ts";
+import {
+  CHANGES_BYTES,
+  type Changes,
+  createChanges,
+  type SharedCounter,
+  type SharedQuantity,
+} from "../../runtime/threads/sharing.ts";
 import { hasThreadLeft } from "../../runtime/threads/unbroken-work.ts";
 
 /** Numbers of workers and databases, which give shared memory its layout. */

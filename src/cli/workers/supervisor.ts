@@ -13,7 +13,7 @@ import { createMetrics } from "../../observability/metrics/metrics.ts";
 import { backoffMs } from "../../runtime/clocks.ts";
 import { shareFiles } from "../../runtime/files/files-in-time.ts";
 import { lookNow } from "../../runtime/files/follow.ts";
-import { checkIsFree } from "./check-port.ts";
+import { checkIsFree } from "../../server/port/listen.ts";
 import { linkCommits, openCommitPorts } from "./commit-ports.ts";
 import { createCrewProfiles, createCrewReadiness, createShares, slotNumbers } from "./crew.ts";
 import type { ChangeForWorker } from "./messages.ts";

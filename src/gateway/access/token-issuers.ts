@@ -1,7 +1,6 @@
 import { decodeJwt } from "jose";
 import type { Logger } from "pino";
-import { fetchIssuerKeys, type IssuerAddress } from "../../auth/tokens/discovery.ts";
-import { createKeySet } from "../../auth/tokens/key-set.ts";
+import { createKeySet, fetchIssuerKeys, type IssuerAddress } from "../../auth/tokens/key-set.ts";
 import type { TrustedIssuer, Verifier } from "../../auth/tokens/verify.ts";
 import { ALGORITHMS, type IssuerSetting } from "../../config/issuers.ts";
 import { UsageError } from "../../config/option-spec.ts";

@@ -10,8 +10,8 @@ import {
   RESILIENT_KINDS,
   UsageError,
 } from "../../config/option-spec.ts";
+import { storageOptionsOf } from "../../config/options/catalog.ts";
 import type { ServeOptions } from "../../config/options/groups.ts";
-import { storageOptionsOf } from "../../config/options/storage.ts";
 import type { ClusterRuns, NoteDecision, UpkeepMetrics } from "../../namespace/figures.ts";
 import type { Backend } from "../../namespace/lance-namespace.ts";
 import type { ByteBudget } from "../../namespace/memory/byte-budget.ts";

@@ -8,8 +8,8 @@ import { sourcesOf } from "../../../test/support/command-line.ts";
 import { temporaryDirectory } from "../../../test/support/directory.ts";
 import { readConfiguration } from "../../config/configuration.ts";
 import { UsageError } from "../../config/option-spec.ts";
+import { parseWebhook } from "../../config/options/events.ts";
 import { readServeOptions } from "../../config/serve-options.ts";
-import { parseWebhook } from "../../config/webhooks.ts";
 import { createEventTallies } from "../../observability/metrics/background-tallies.ts";
 import { openLiveWebhooks, openWebhooks } from "./open-webhooks.ts";
 

@@ -3,8 +3,8 @@ import { createServer, isIP } from "node:net";
 import { join } from "node:path";
 import type { Logger } from "pino";
 import { UsageError } from "../../config/option-spec.ts";
+import type { WebhookOption } from "../../config/options/events.ts";
 import type { ServeOptions } from "../../config/options/groups.ts";
-import type { WebhookOption } from "../../config/webhooks.ts";
 import type { RetryPolicy } from "../../events/delivery-queue.ts";
 import {
   CONCURRENCY,
@@ -15,8 +15,7 @@ import {
 } from "../../events/dispatcher.ts";
 import { type AddressGuard, createAddressGuard, createGuardedAgent } from "../../events/guarded-agent.ts";
 import { openJournal } from "../../events/journal.ts";
-import { createWebhook, type Webhook } from "../../events/send.ts";
-import { openSecretFile, type SecretFile } from "../../events/signature.ts";
+import { createWebhook, openSecretFile, type SecretFile, type Webhook } from "../../events/send.ts";
 import { isLoopbackAddress } from "../../runtime/loopback.ts";
 import { listenOn } from "../../server/port/listen.ts";
 import type { PreparedChange } from "../reload/plan-changes.ts";

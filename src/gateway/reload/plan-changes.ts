@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Configuration, Databases } from "../../config/configuration.ts";
 import { fileKey, type OptionSpec } from "../../config/option-spec.ts";
-import { TOKEN_OPTIONS } from "../../config/options/access/tokens.ts";
+import { TOKEN_OPTIONS } from "../../config/options/access/security.ts";
 import { SERVE_OPTIONS, type ServeOptions } from "../../config/options/groups.ts";
 
 type Name = keyof ServeOptions;

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { fakeService } from "../../../test/fixtures/wires/grpc.ts";
-import type { McpCaller } from "../../namespace/call/mcp-caller.ts";
+import type { McpCaller } from "../../namespace/service.ts";
 import { openDocument, openMcp } from "./open-endpoints.ts";
 
 test("the document names the ways of authentication, is made once, and can be turned off", async () => {

@@ -2,16 +2,14 @@ import { readFile } from "node:fs/promises";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { ServeOptions } from "../../config/options/groups.ts";
 import { ownerKey } from "../../namespace/call/caller-key.ts";
-import type { McpCaller } from "../../namespace/call/mcp-caller.ts";
 import { isRefused } from "../../namespace/call/reception.ts";
-import type { Service } from "../../namespace/service.ts";
+import type { McpCaller, Service } from "../../namespace/service.ts";
 import { credentialsIn } from "../../pipeline/call/resolve.ts";
 import { inSlices } from "../../runtime/pace.ts";
-import { codeFile } from "../../runtime/package-files.ts";
+import { codeFile, packageVersion } from "../../runtime/package-files.ts";
 import { once } from "../../runtime/promises.ts";
 import type { ApiDocuments } from "../../server/app/static-pages.ts";
 import type { McpEndpoint } from "../../wires/mcp.ts";
-import { packageVersion } from "../version.ts";
 import type { OpenSql } from "./open-sql.ts";
 
 /** Returns the documents of the API, which are made when they are read first; undefined if they are turned off. */

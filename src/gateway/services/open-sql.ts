@@ -12,6 +12,7 @@ import { isLanceError } from "../../namespace/errors.ts";
 import { defaultNamespaceOf } from "../../namespace/plan-view.ts";
 import type { Service } from "../../namespace/service.ts";
 import { resolveRequest } from "../../pipeline/call/resolve.ts";
+import { packageVersion } from "../../runtime/package-files.ts";
 import { once } from "../../runtime/promises.ts";
 import type { ReadableNamespace } from "../../sql/namespace-tables.ts";
 import type { WritableNamespace } from "../../sql/namespace-writes.ts";
@@ -20,7 +21,6 @@ import { beginPipelineCalls } from "../../wires/flight/pipeline-calls.ts";
 import type { FlightSqlOptions } from "../../wires/flight/sql/flight-sql.ts";
 import { catalogOf, type SqlCaller, type SqlRunner, sqlCallerOf } from "../../wires/flight/sql/statements.ts";
 import type { Statement } from "../../wires/flight/tickets.ts";
-import { packageVersion } from "../version.ts";
 
 /** SQL of a gateway. */
 export interface OpenSql extends FlightSqlOptions {

@@ -6,8 +6,8 @@ import { loadLibrary } from "../../backends/load-library.ts";
 import { type Environment, UsageError } from "../../config/option-spec.ts";
 import { parseTraceParent } from "../../namespace/call/headers.ts";
 import { type ErrorName, LanceError } from "../../namespace/errors.ts";
+import { packageVersion } from "../../runtime/package-files.ts";
 import type { Span, SpanAttributes, SpanInit, SpanKind, Tracing } from "../../runtime/tracing.ts";
-import { packageVersion } from "../version.ts";
 
 /** Tracing that is on. */
 export interface OpenTracing {

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { chmodSync, existsSync } from "node:fs";
 import { lstat, unlink } from "node:fs/promises";
-import { type AddressInfo, connect, type Server } from "node:net";
+import { type AddressInfo, connect, createServer, type Server } from "node:net";
 import { dirname } from "node:path";
 
 /** Mask of the modes of new files until a socket has its own mode: nobody but the owner connects meanwhile. */
@@ -11,7 +11,7 @@ const OWNER_ONLY = 0o177;
 export type ListenAddress = PortAddress | SocketAddress;
 
 /** A port of TCP. */
-export interface PortAddress {
+interface PortAddress {
   readonly host: string;
   /** 0 for a free one. */
   readonly port: number;
@@ -107,4 +107,34 @@ function answers(path: string): Promise<boolean> {
     socket.once("connect", () => resolve(true));
     socket.once("error", ({ code }: NodeJS.ErrnoException) => resolve(code !== "ECONNREFUSED"));
   }).finally(() => socket.destroy());
+}
+
+/**
+ * Checks that nobody listens on an address. Workers share their port, also with another process of the same user, which
+ * would then get a part of the connections.
+ *
+ * @throws Error of node:net, if the address is in use or does not exist
+ */
+export async function checkIsFree({ host, port }: PortAddress): Promise<void> {
+  if (port !== 0) await listenOnce({ host, port });
+}
+
+/** Whether the system spreads the connections of a port over several listeners. */
+export async function canSharePort(host: string): Promise<boolean> {
+  try {
+    await listenOnce({ host, port: 0, reusePort: true });
+    return true;
+  } catch (error) {
+    if (UNSUPPORTED.includes((error as NodeJS.ErrnoException).code ?? "")) return false;
+    throw error;
+  }
+}
+
+const UNSUPPORTED = ["ENOTSUP", "EINVAL", "ENOPROTOOPT"];
+
+async function listenOnce(where: PortAddress): Promise<void> {
+  const server = createServer().listen(where);
+  await once(server, "listening");
+  server.close();
+  await once(server, "close");
 }

@@ -1,6 +1,6 @@
 import duckdb from "@duckdb/node-bindings";
 import * as arrow from "apache-arrow";
-import { isSet } from "../../arrow/validity.ts";
+import { isSet } from "../../arrow/ipc/arrays.ts";
 
 /** A vector whose values are read. */
 export interface Source {

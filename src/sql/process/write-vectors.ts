@@ -1,7 +1,7 @@
 // Copies columns of Arrow into vectors of DuckDB.
 import duckdb from "@duckdb/node-bindings";
 import { type Data, DataType, type Date_, DateUnit, type Float, Precision, Type } from "apache-arrow";
-import { isSet } from "../../arrow/validity.ts";
+import { isSet } from "../../arrow/ipc/arrays.ts";
 import type { SqlType } from "../column-types.ts";
 
 /** Copies rows of a column, from one of them on, to the beginning of a vector. */

@@ -12,10 +12,9 @@ import { LanceDbService } from "../../gen/lance/gateway/v1/lancedb_pb.ts";
 import { ViewService } from "../../gen/lance/gateway/v1/sql_view_pb.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import { type Call, createCall } from "../../namespace/call/call.ts";
-import type { AnswerMcp, McpCaller } from "../../namespace/call/mcp-caller.ts";
 import { LanceError, toLanceError } from "../../namespace/errors.ts";
 import type { LanceNamespace, ViewOperations } from "../../namespace/lance-namespace.ts";
-import type { AnyMethod, Service } from "../../namespace/service.ts";
+import type { AnswerMcp, AnyMethod, McpCaller, Service } from "../../namespace/service.ts";
 import { createMcpServer } from "./create-server.ts";
 import type { RunSql } from "./tool.ts";
 

@@ -5,8 +5,7 @@ import { textOfValue } from "../../../arrow/rows/row-texts.ts";
 import { type OptionTable, UsageError } from "../../../config/option-spec.ts";
 import { parseChoice, parseSwitch } from "../../../config/parsers.ts";
 import { TAB } from "../../files/formats.ts";
-import { tableLines } from "../print-list.ts";
-import { cleaned, fitsWidth, terminalWidth } from "../text-table.ts";
+import { cleaned, fitsWidth, tableLines, terminalWidth } from "../text-table.ts";
 
 /** Forms of the output. */
 const FORMATS = ["table", "csv", "tsv", "jsonl"] as const;

@@ -1,7 +1,7 @@
 import { END_OF_STREAM } from "../../../arrow/ipc/stream.ts";
 import type { OptionTable } from "../../../config/option-spec.ts";
 import { SERVER_OPTIONS } from "../../../config/options/server.ts";
-import { packageVersion } from "../../../gateway/version.ts";
+import { packageVersion } from "../../../runtime/package-files.ts";
 import { createSqlEngine } from "../../../sql/create-engine.ts";
 import { tablesOfNamespace } from "../../../sql/namespace-tables.ts";
 import { writesToNamespace } from "../../../sql/namespace-writes.ts";

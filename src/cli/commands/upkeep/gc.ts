@@ -6,9 +6,9 @@ import {
 import type { Namespace } from "../../../client/namespace.ts";
 import { readTable } from "../../../config/layers.ts";
 import { type OptionTable, type OptionValues, UsageError } from "../../../config/option-spec.ts";
+import { storageOptionsOf } from "../../../config/options/catalog.ts";
 import { ROWS_OPTIONS } from "../../../config/options/foreign-catalogs.ts";
 import type { ServeOptions } from "../../../config/options/groups.ts";
-import { storageOptionsOf } from "../../../config/options/storage.ts";
 import { parseAge, parseSwitch } from "../../../config/parsers.ts";
 import { isLanceError } from "../../../namespace/errors.ts";
 import { placeOf } from "../../place.ts";

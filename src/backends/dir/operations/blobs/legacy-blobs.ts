@@ -11,8 +11,13 @@ import {
   writeInt64,
   writeReference,
 } from "../../../../arrow/ipc/flatbuffer.ts";
-import { BLOCK_BYTES, type Block } from "../../../../arrow/ipc/footer.ts";
-import { CONTINUATION, FILE_MAGIC, readPrefix } from "../../../../arrow/ipc/message.ts";
+import {
+  BLOCK_BYTES,
+  type Block,
+  CONTINUATION,
+  FILE_MAGIC,
+  readPrefix,
+} from "../../../../arrow/ipc/message.ts";
 import { unpack } from "../../../../arrow/ipc/unpack.ts";
 import { type ArrowField, type ArrowSchema, schemaSteps } from "../../../../arrow/schema.ts";
 import type { Upload } from "../../../../arrow/upload/upload.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "vitest";
 import { parseGrant } from "../../config/issuers.ts";
 import { UsageError } from "../../config/option-spec.ts";
-import { roleOf } from "./grants.ts";
+import { roleOf } from "./principal.ts";
 
 const ann = {
   name: "ann",

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { bytesInViews } from "./validity.ts";
+import { bytesInViews } from "./arrays.ts";
 
 test("views count the values outside of them that are not null", () => {
   const views = Buffer.alloc(64);

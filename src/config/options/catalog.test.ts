@@ -4,7 +4,7 @@ import { sourcesOf } from "../../../test/support/command-line.ts";
 import { readRoot } from "../../cli/commands/catalog.ts";
 import { type Environment, UsageError } from "../option-spec.ts";
 import { readServeOptions } from "../serve-options.ts";
-import { storageOptionsOf } from "./storage.ts";
+import { storageOptionsOf } from "./catalog.ts";
 
 const options = (args: readonly string[], environment: Environment) =>
   readServeOptions(sourcesOf(args, environment));
