@@ -16,6 +16,8 @@ export interface UpkeepTimes {
   /** Rest of a table after a run, as a multiple of its duration: if there was little to rewrite, and else. */
   readonly cheapRest: number;
   readonly rest: number;
+  /** Rest of a table after a cluster has joined its fragments, until it joins them again: this process works for each commit. */
+  readonly clusterRestMs: number;
   /** Time until the next try while an index is built, a column is filled, or results take the memory. */
   readonly busyMs: number;
   /** Pause after a first failure, which doubles with each further one, and the longest pause. */
@@ -44,6 +46,7 @@ export const UPKEEP_TIMES: UpkeepTimes = {
   commitQuietMs: 10 * 60_000,
   cheapRest: 2,
   rest: 9,
+  clusterRestMs: 60_000,
   busyMs: 5_000,
   retryMs: 200,
   maxRetryMs: 30_000,
@@ -90,6 +93,10 @@ export interface ActiveTable {
   joinsNothing: boolean;
   /** The version that a cluster has left, whose fragments it does not join any further; undefined without one. */
   compactedAt: bigint | undefined;
+  /** Whether a cluster has joined its fragments, and the rest of the work that it needed then is to follow. */
+  isJoined: boolean;
+  /** When a cluster had joined its fragments. */
+  handedOverAt: number;
   /** When its versions were pruned. */
   prunedAt: number;
   /** Whether versions were left then that others had just replaced. */
@@ -218,6 +225,8 @@ function newTable(id: Identifier): ActiveTable {
     finishedAt: undefined,
     joinsNothing: false,
     compactedAt: undefined,
+    isJoined: false,
+    handedOverAt: Number.NEGATIVE_INFINITY,
     prunedAt: Number.NEGATIVE_INFINITY,
     leftReplaced: false,
     known: new Map(),

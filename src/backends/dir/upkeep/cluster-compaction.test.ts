@@ -7,6 +7,7 @@ import {
   clientOf,
   failsWith,
   silent,
+  type TestClient,
   temporaryDirectory,
 } from "../../../../test/fixtures/dir/directory-backend.ts";
 import { idsOf, rows } from "../../../../test/fixtures/dir/rows.ts";
@@ -24,7 +25,7 @@ import { createDirectoryBackend, type DirectoryBackend } from "../index.ts";
 import { openDirectory } from "../open-directory.ts";
 import { compactElsewhere } from "../operations/jobs/cluster-compaction.ts";
 import { requireTable } from "../operations/tables/find-table.ts";
-import { UPKEEP_TIMES } from "./activity.ts";
+import { UPKEEP_TIMES, type UpkeepTimes } from "./activity.ts";
 import { optimizeTable } from "./optimize.ts";
 import type { UpkeepOptions } from "./upkeep.ts";
 
@@ -37,6 +38,7 @@ async function openOnCluster(
   t: TestContext,
   drive: (driver: SimulatedDriver, root: string) => unknown,
   upkeep: UpkeepOptions | undefined = undefined,
+  afterCreate: (client: TestClient) => Promise<void> = async () => {},
 ) {
   const root = await temporaryDirectory(t);
   let backend: DirectoryBackend | undefined;
@@ -51,7 +53,9 @@ async function openOnCluster(
   backend = await createDirectoryBackend({ root, log: silent, cluster, upkeep });
   const client = clientOf(backend);
   t.onTestFinished(client.close);
-  await client.upload("createTable", "t", {}, rows([0]));
+  const properties = { "lance-gateway.upkeep.unindexed-rows": "1" };
+  await client.upload("createTable", "t", { properties }, rows([0]));
+  await afterCreate(client);
   for (let id = 1; id <= 5; id++) await client.upload("insertIntoTable", "t", {}, rows([id]));
   filled.resolve();
   const ids = async () => idsOf(await client.query("t", { k: 100n })).sort();
@@ -150,6 +154,55 @@ test("upkeep has a cluster join fragments, and publishes the versions of its dri
   await until(async () => (await fragments()) === 1n);
   assert.deepEqual(await ids(), IDS);
   assert.deepEqual(notes, [true], "a gateway that takes the job over goes on with the upkeep at once");
+}, 60_000);
+
+/** Opens a directory like {@link openOnCluster}, and inserts rows all the time but while a driver commits. */
+async function insertBesideCluster(
+  t: TestContext,
+  times: UpkeepTimes,
+  afterCreate?: (client: TestClient) => Promise<void>,
+) {
+  const [started, ended]: [number[], number[]] = [[], []];
+  let isCommitting = false;
+  let inserted: Promise<unknown> = Promise.resolve();
+  const drive = async (driver: SimulatedDriver, root: string) => {
+    started.push(performance.now());
+    if (started.length > 1) return;
+    await driver.task();
+    isCommitting = true;
+    await inserted;
+    await changeAside(t, driver, root, compact);
+    ended.push(performance.now());
+    await driver.finish({ result: { fragments_removed: 6, fragments_added: 1 } });
+    isCommitting = false;
+  };
+  const { client } = await openOnCluster(t, drive, { times }, afterCreate);
+  await until(() => ended.length > 0);
+  const insertUntil = async (isDone: () => boolean | Promise<boolean>) => {
+    for (let id = 6; !(await isDone()); id++) {
+      if (!isCommitting) inserted = client.upload("insertIntoTable", "t", {}, rows([id]));
+      await inserted;
+      await sleep(20);
+    }
+  };
+  return { client, started, ended, insertUntil };
+}
+
+test("a cluster that has joined fragments rests before the next time, however many rows arrive", async (t) => {
+  const times = { ...QUICK.times, clusterRestMs: 1_500 };
+  const { started, ended, insertUntil } = await insertBesideCluster(t, times);
+  await insertUntil(() => started.length > 1);
+  const rest = (started[1] ?? 0) - (ended[0] ?? 0);
+  assert.ok(rest >= times.clusterRestMs, `the cluster began again after ${rest} ms`);
+}, 60_000);
+
+test("work on indices follows that of a cluster, even while rows arrive", async (t) => {
+  const { client, started, insertUntil } = await insertBesideCluster(t, QUICK.times, async (created) => {
+    await created.call("createTableScalarIndex", "t", { column: "id", indexType: "BTREE", name: "by_id" });
+  });
+  const stats = () => client.call("describeTableIndexStats", "t", { indexName: "by_id" });
+  await insertUntil(async () => ((await stats()).numIndexedRows ?? 0n) >= 6n);
+  assert.equal(started.length, 1);
 }, 60_000);
 
 test("upkeep looks after other tables while a cluster joins the fragments of one", async (t) => {

@@ -110,14 +110,17 @@ async function tendFound(
   const takesFragments = cluster?.takes(facts.rows) === true;
   const need = isFinished ? undefined : needOf(facts, policy, takesFragments);
   const prunes = wantsPrune(active, facts, policy, times);
-  const waitMs = need && waitFor(need, active, times);
+  if (need?.work !== "all") active.isJoined = false;
+  const isForCluster =
+    takesFragments && !active.isJoined && facts.version !== active.compactedAt && isJoinable(facts);
+  const restedAt = isForCluster ? active.handedOverAt + times.clusterRestMs : 0;
+  const waitMs = need && waitFor(need, active, times, restedAt);
   const work = need === undefined || (waitMs ?? 0) > 0 ? undefined : workOf(need, active);
   if (work === undefined && !prunes) return { restMs: 0, againMs: waitMs };
   // Long changes would lose to a compaction, and start again.
   if ((await context.gate.isBusy(table.path)) || (await found.isBusy?.()))
     return missed("busy", times.busyMs);
-  const onCluster =
-    work !== undefined && facts.version !== active.compactedAt && isJoinable(facts) && takesFragments;
+  const onCluster = work !== undefined && isForCluster;
   const place = tables.readAhead.tryEnter(work === undefined || onCluster ? 0 : memoryOf(facts));
   if (place === undefined) return missed("busy", times.busyMs);
   try {
@@ -127,7 +130,7 @@ async function tendFound(
       if (onCluster) {
         if (await cluster.isJoining()) return missed("leased", LEASED_MS);
         leaveTurn();
-        return await untilAborted(handOver(tending, active, found, cluster), tending.signal);
+        return await untilAborted(handOver(tending, active, found, cluster, work), tending.signal);
       }
       const plan = { active, found, policy, facts, work, waitMs, prunes };
       const place = { id: active.id, location: table.location };
@@ -147,9 +150,9 @@ async function tendFound(
  *
  * Clients that commit themselves, such as engines, compute a change for minutes and would lose to a compaction meanwhile.
  */
-function waitFor({ when }: Need, active: ActiveTable, times: UpkeepTimes): number {
+function waitFor({ when }: Need, active: ActiveTable, times: UpkeepTimes, restedAt: number): number {
   const quietAt = when === "now" ? 0 : active.lastWrite + times.quietMs;
-  return Math.max(quietAt, active.lastCommit + times.commitQuietMs) - performance.now();
+  return Math.max(quietAt, restedAt, active.lastCommit + times.commitQuietMs) - performance.now();
 }
 
 function workOf({ work }: Need, { joinsNothing }: ActiveTable): Work {
@@ -183,7 +186,10 @@ async function carryOut(
   const isChanged = compaction.version !== facts.version;
   if (isChanged) await leases.noteOptimized(table.location, true);
   if (work === "all" && !isChanged) active.finishedAt = facts.version;
-  if (work !== undefined) active.joinsNothing = work === "join" && compaction.fragmentsRemoved === 0;
+  if (work !== undefined) {
+    active.isJoined = false;
+    active.joinsNothing = work === "join" && compaction.fragmentsRemoved === 0;
+  }
   const { figures, hasYoung, hasReplaced } =
     prunes && (await lease.isHeld())
       ? await pruneTable(context, table, policy, times, active.known, signal)
@@ -205,12 +211,13 @@ async function carryOut(
   };
 }
 
-/** Has the cluster join the fragments of a table. Other work on it follows in this process. */
+/** Has the cluster join the fragments of a table. Work on its indices follows in this process, even if rows arrive meanwhile. */
 async function handOver(
   { times, onRun }: TendContext,
   active: ActiveTable,
   { context, table, leases }: TendedTable,
   cluster: TableCluster,
+  work: Work,
 ): Promise<Tended> {
   const started = performance.now();
   // The job may outlive this process; the next one sees by the note that its commit is not a client's.
@@ -218,6 +225,8 @@ async function handOver(
   const joined = await cluster.join();
   const milliseconds = performance.now() - started;
   if (joined.fragmentsRemoved > 0) await leases.noteOptimized(table.location, true);
+  active.handedOverAt = performance.now();
+  active.isJoined = work === "all";
   active.compactedAt = (await latestVersion(datasetOf(context, table)))?.version;
   onRun({ ...joined, versionsRemoved: 0, filesRemoved: 0, bytesRemoved: 0 }, milliseconds);
   return { restMs: 0, againMs: times.settleMs };
