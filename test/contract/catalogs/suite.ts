@@ -171,10 +171,32 @@ export function catalogSuite(name: string, { open, capabilities }: CatalogSuiteO
       assert.deepEqual((await client().listTables({ id: id.slice(0, -1) })).tables, ["t"]);
     });
 
-    test("a caller cannot take the mark of Lance off its table", async () => {
-      const id = await table({ table_type: "ICEBERG" });
+    test("properties that contradict the marks of a Lance table are refused by name, and nothing is created", async () => {
+      const id = await table();
       const { properties } = await client().describeTable({ id });
-      assert.equal(properties["table_type"]?.toLowerCase(), "lance");
+      assert.ok("table_type" in properties);
+      for (const [name, value] of Object.entries(properties)) {
+        const other = [...id.slice(0, -1), "other"];
+        const to = { id: other, location: location(other) };
+        for (const given of ["ICEBERG", "", `${value} `]) {
+          const named = async (call: Promise<unknown>) =>
+            assert.match((await refused("InvalidInput", call)).message, new RegExp(`property ${name} of `));
+          const wrong = { ...to, properties: { [name]: given } };
+          await named(client().declareTable(wrong));
+          await named(client().registerTable(wrong));
+          await named(client().registerTable({ ...wrong, id, mode: RegisterTableMode.OVERWRITE }));
+        }
+        await refused("TableNotFound", client().describeTable({ id: other }));
+      }
+      assert.deepEqual((await client().describeTable({ id })).properties, properties);
+    });
+
+    test("marks that a caller gives its table are kept as they are spelled", async () => {
+      const id = await table({ table_type: "Lance", owner: "me" });
+      const { properties } = await client().describeTable({ id });
+      assert.equal(properties["table_type"], "Lance");
+      assert.equal(properties["owner"], "me");
+      assert.deepEqual((await client().listTables({ id: id.slice(0, -1) })).tables, ["t"]);
     });
 
     test("a name is used once", async () => {

@@ -39,6 +39,7 @@ export interface CatalogNamespace {
 /** An entry to create in a catalog. */
 export interface NewTable {
   readonly location: string;
+  /** Properties, with the marks of the catalog. */
   readonly properties: Properties;
 }
 
@@ -58,6 +59,8 @@ export interface Catalog {
   readonly tableDepths: readonly [least: number, most: number];
   /** Whether descriptions can have credentials. */
   readonly vends: boolean;
+  /** Properties of every new entry, which mark it as a Lance table for this and other implementations; a call cannot give others. */
+  readonly marks: Properties;
   /** Returns the reason why the catalog cannot keep a name, or would keep it as another one. Default: it keeps every name. */
   refuseName?(name: string): string | undefined;
 

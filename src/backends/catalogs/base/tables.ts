@@ -22,6 +22,7 @@ import type {
   CatalogBackendOptions,
   CatalogNamespace,
   CatalogTable,
+  NewTable,
   Properties,
 } from "./catalog.ts";
 import { type Checks, shown } from "./checks.ts";
@@ -98,12 +99,18 @@ export function createTableOperations(
 
   const accessOf = (own: Properties | undefined) => ({ ...options.storageOptions, ...own });
 
-  /** Checks a new entry and its namespace. */
-  async function admit(call: Call, properties: Properties, location: string | undefined): Promise<string> {
-    const { id } = call;
-    checks.newTable(id);
-    checkProperties(id, properties);
+  /** Checks a new entry and its namespace, and returns what the catalog gets. */
+  async function admit(call: Call, given: Properties, location: string | undefined): Promise<NewTable> {
+    checks.newTable(call.id);
+    checkProperties(call.id, given);
+    const properties = withMarks(catalog, call.id, given);
     if (location !== undefined) checkLocation(location);
+    return { location: await placeOf(call, location), properties };
+  }
+
+  /** Returns the location of a new entry, whose namespace must exist. */
+  async function placeOf(call: Call, location: string | undefined): Promise<string> {
+    const { id } = call;
     const namespace = await describeNamespace(id.slice(0, -1), call);
     if (location !== undefined) return location;
     const folder = namespace.location;
@@ -169,11 +176,11 @@ export function createTableOperations(
 
     async declareTable({ location: given, properties, vendCredentials = true }, call) {
       await checkChosenLocation(call, given);
-      const location = await admit(call, properties, given || undefined);
-      const table = await catalog.createTable(full(call.id), { location, properties }, call);
+      const entry = await admit(call, properties, given || undefined);
+      const table = await catalog.createTable(full(call.id), entry, call);
       const vended = vendCredentials && catalog.vends ? await credentialsOf(call) : undefined;
       return create(DeclareTableResponseSchema, {
-        location: table.location ?? location,
+        location: table.location ?? entry.location,
         properties: { ...table.properties },
         storageOptions: accessOf(vended),
         managedVersioning: false,
@@ -182,14 +189,13 @@ export function createTableOperations(
 
     async registerTable({ location: given, mode, properties }, call) {
       if (given === "") throw new LanceError("InvalidInput", "location must not be empty");
-      const location = await admit(call, properties, given);
-      const entry = { location, properties };
+      const entry = await admit(call, properties, given);
       const path = full(call.id);
       if (mode !== RegisterTableMode.OVERWRITE)
-        return registered(await catalog.createTable(path, entry, call), location);
+        return registered(await catalog.createTable(path, entry, call), entry);
       if (catalog.replaceTable === undefined)
         throw new LanceError("Unsupported", `${catalog.name} cannot replace an entry in a single step`);
-      return registered(await catalog.replaceTable(path, entry, call), location);
+      return registered(await catalog.replaceTable(path, entry, call), entry);
     },
 
     async deregisterTable(_, call) {
@@ -234,7 +240,7 @@ export function createTableOperations(
   };
 }
 
-function registered(table: CatalogTable, location: string) {
+function registered(table: CatalogTable, { location }: NewTable) {
   return create(RegisterTableResponseSchema, {
     location: table.location ?? location,
     properties: { ...table.properties },
@@ -268,4 +274,22 @@ function checkProperties(id: Identifier, properties: Properties): void {
     "InvalidInput",
     `the properties of ${shown(id)} are more than ${MAX_PROPERTIES}, or longer than ${MAX_PROPERTY_BYTES} bytes`,
   );
+}
+
+/**
+ * Adds the marks of a catalog to the properties of a new entry. Marks are compared without regard to case, as they are when entries are read,
+ * and a call's own spelling is kept.
+ *
+ * @throws LanceError InvalidInput for a property that contradicts a mark
+ */
+function withMarks({ name, marks }: Catalog, id: Identifier, properties: Properties): Properties {
+  for (const [key, mark] of Object.entries(marks)) {
+    const given = properties[key];
+    if (given === undefined || given.toLowerCase() === mark.toLowerCase()) continue;
+    throw new LanceError(
+      "InvalidInput",
+      `the property ${key} of ${shown(id)} must be ${JSON.stringify(mark)}, not ${JSON.stringify(given)}: it marks the Lance tables of ${name}`,
+    );
+  }
+  return { ...marks, ...properties };
 }

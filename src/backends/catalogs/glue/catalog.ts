@@ -70,6 +70,7 @@ export function createGlueCatalog(glue: Glue, CatalogId?: string): Catalog {
     vends: false,
     depths: [1, 1],
     tableDepths: [1, 1],
+    marks: MARKS,
     refuseName: (name) =>
       name === name.toLowerCase() ? undefined : "has upper-case letters, which Glue turns into lower case",
 
@@ -177,9 +178,8 @@ function tableOf({ StorageDescriptor, Parameters = {} }: Table): CatalogTable {
 
 function inputOf(
   id: Identifier,
-  { location, properties }: NewTable,
+  { location, properties: Parameters }: NewTable,
 ): TableInput & { Parameters: Properties } {
-  const Parameters = { ...properties, ...MARKS };
   const StorageDescriptor = { ...STORAGE, Location: location };
   return { Name: id.at(-1), TableType: EXTERNAL, Parameters, StorageDescriptor };
 }

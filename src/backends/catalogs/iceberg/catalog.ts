@@ -102,6 +102,7 @@ export function createIcebergCatalog(client: JsonClient, dialect: IcebergDialect
     vends: true,
     depths: [1, Number.POSITIVE_INFINITY],
     tableDepths: [1, Number.POSITIVE_INFINITY],
+    marks: MARKS,
     refuseName: (name) => (/\p{Cc}/u.test(name) ? "contains a control character" : undefined),
 
     async listNamespaces(parent, page, call) {
@@ -157,12 +158,7 @@ export function createIcebergCatalog(client: JsonClient, dialect: IcebergDialect
 
     async createTable(id, { location, properties }, call) {
       const path = await tablesPath(id.slice(0, -1), call);
-      const body = {
-        name: id.at(-1),
-        format: FORMAT,
-        "base-location": location,
-        properties: { ...properties, ...MARKS },
-      };
+      const body = { name: id.at(-1), format: FORMAT, "base-location": location, properties };
       return tableOf(await client.send({ method: "POST", path, body, facts: facts("table") }, call), id);
     },
 

@@ -85,6 +85,7 @@ export function createUnityCatalog(client: JsonClient, base: string): Catalog {
     vends: true,
     depths: [2, 2],
     tableDepths: [2, 2],
+    marks: MARKS,
     refuseName: (name) => (/[.\p{Cc}]/u.test(name) ? "contains a dot or a control character" : undefined),
 
     async listNamespaces([catalog_name], page, call) {
@@ -182,7 +183,7 @@ function inputOf([catalog_name, schema_name, name]: Identifier, { location, prop
     data_source_format: "TEXT",
     columns: COLUMNS,
     storage_location: location,
-    properties: { ...properties, ...MARKS },
+    properties,
   };
 }
 
