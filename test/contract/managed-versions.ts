@@ -37,7 +37,8 @@ export function managedVersionTests(world: World): void {
       const id = await world.table(people(2));
       const first = await stage(id, people(3, 10));
       const second = await stage(id, people(5, 20));
-      const { version } = await world.client.createTableVersion({ id, ...first });
+      const eTag = (await world.store.head(first.manifestPath))?.eTag ?? "";
+      const { version } = await world.client.createTableVersion({ id, ...first, eTag });
       assert.deepEqual([version?.version, version?.manifestSize], [2n, first.manifestSize]);
       assert.equal(await world.count(id), 5);
       assert.equal(await exists(first.manifestPath), false);
@@ -62,13 +63,14 @@ export function managedVersionTests(world: World): void {
       const { client } = world;
       const staged = await stage(id, people(1, 10));
       await refused("ConcurrentModification", client.createTableVersion({ id, ...staged, version: 4n }));
-      const wrong: Partial<Staged>[] = [
+      const wrong: (Partial<Staged> & { readonly eTag?: string })[] = [
         { version: 0n },
         { manifestPath: "" },
         { manifestPath: `${staged.manifestPath}x` },
         { manifestPath: "etc/passwd" },
         { manifestPath: staged.manifestPath.replace("_versions/", "_versions/../_versions/") },
         { manifestSize: 1n },
+        ...(world.store.hasEntityTags ? [{ eTag: "other" }] : []),
       ];
       for (const part of wrong) {
         await refused("InvalidInput", client.createTableVersion({ id, ...staged, ...part }));

@@ -66,6 +66,11 @@ export interface ObjectStore {
    * `latest_version_hint.json`.
    */
   readonly listsInOrder: boolean;
+  /**
+   * Whether the tags of {@link getTagged} are the entity tags (`ETag`) that every client of the store receives, with or without quotes.
+   * Default: false
+   */
+  readonly hasEntityTags?: boolean;
   /** Returns the location of a key as the engine and other implementations name it: a path or a URI. */
   uriOf(key: string): string;
   /** Returns the key of a location that {@link uriOf} returned. */

@@ -44,6 +44,8 @@ export interface Bucket {
   readonly scheme: string;
   readonly name: string;
   readonly listsInOrder: boolean;
+  /** See {@link ObjectStore.hasEntityTags}. */
+  readonly hasEntityTags?: boolean;
   get(key: string, signal?: AbortSignal): Promise<Uint8Array | undefined>;
   getTagged(key: string, signal?: AbortSignal): Promise<TaggedObject | undefined>;
   getStream(key: string): Promise<AsyncIterable<Uint8Array> | undefined>;

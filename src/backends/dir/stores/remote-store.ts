@@ -24,6 +24,7 @@ export function createRemoteStore(plain: Bucket): ObjectStore {
   const prefix = `${bucket.scheme}://${bucket.name}/`;
   return {
     listsInOrder: bucket.listsInOrder,
+    hasEntityTags: bucket.hasEntityTags ?? false,
     // The engine undoes the percent-encoding of locations, and cuts them at a `?` or `#`.
     uriOf: (key) => prefix + encodeURI(key).replaceAll(/[?#]/g, encodeURIComponent),
     keyOf: (uri) => decodeURIComponent(uri.slice(prefix.length)),

@@ -26,6 +26,31 @@ const conflict = (error: unknown) => isLanceError(error, "ConcurrentModification
 const invalid = (error: unknown) => isLanceError(error, "InvalidInput");
 
 describe("creating a version from a staged manifest", () => {
+  it("compares the entity tag of the staged file where the store has such tags", async () => {
+    const open = (hasEntityTags: boolean) => {
+      const { store, ...dataset } = openFixture("new");
+      const stagedKey = stage({ ...dataset, store }, 8n);
+      return { dataset: { ...dataset, store: { ...store, hasEntityTags } }, stagedKey };
+    };
+    const { dataset, stagedKey } = open(true);
+    const { tag } = (await dataset.store.getTagged(stagedKey)) ?? assert.fail();
+    for (const eTag of [`${tag}0`, '"other"'])
+      await assert.rejects(
+        createVersion(dataset, { version: 8n, stagedKey, eTag }),
+        (error) => invalid(error) && (error as Error).message.includes(`e_tag ${tag}, not `),
+      );
+    assert.equal(dataset.store.objects.has(stagedKey), true);
+    await createVersion(dataset, { version: 8n, stagedKey, eTag: `W/"${tag}"` });
+    for (const [eTag, hasEntityTags] of [
+      [tag, true],
+      [`"${tag}"`, true],
+      ["other", false],
+    ] as const) {
+      const again = open(hasEntityTags);
+      await createVersion(again.dataset, { version: 8n, stagedKey: again.stagedKey, eTag });
+    }
+  });
+
   it("publishes it as the next version and removes the staged file", async () => {
     for (const [name, version, scheme] of [
       ["new", 8n, "V2"],

@@ -36,6 +36,11 @@ export interface StagedVersion {
   readonly stagedKey: string;
   /** Expected size of the staged manifest, in bytes. */
   readonly manifestSize?: number | undefined;
+  /**
+   * Expected entity tag of the staged manifest, compared where the store has such tags. A disk has none, and Google's
+   * differ between the interfaces of the service.
+   */
+  readonly eTag?: string | undefined;
   /** Default: the scheme of the other versions, or V2 for the first. */
   readonly namingScheme?: NamingScheme | undefined;
 }
@@ -92,13 +97,18 @@ export async function prepareVersion(
   const stagedKey = checkStagedKey(dataset, staged.stagedKey);
   const scheme = staged.namingScheme ?? latest?.scheme ?? "V2";
   const key = manifestKey(dataset, version, scheme);
-  const [existing, bytes] = await Promise.all([dataset.store.get(key), dataset.store.get(stagedKey)]);
+  const [existing, found] = await Promise.all([
+    dataset.store.get(key),
+    readTagged(dataset, stagedKey, staged),
+  ]);
+  const bytes = found?.bytes;
   if (existing) {
     if (bytes === undefined || Buffer.compare(existing, bytes) !== 0) throw takenVersion(version);
     return { dataset, version, scheme, key, stagedKey, bytes: existing, exists: true };
   }
   await checkIsNext(dataset, latest, version);
   const content = requireStaged(stagedKey, bytes);
+  checkTag(staged, found?.tag);
   const file = checkContent(staged, content);
   if (latest && latest.scheme !== scheme) {
     throw new LanceError("InvalidInput", `the table's manifests are named by scheme ${latest.scheme}`);
@@ -113,6 +123,31 @@ export async function prepareVersion(
 export async function readStaged(dataset: DatasetRef, staged: StagedVersion): Promise<ManifestFile> {
   const key = checkStagedKey(dataset, staged.stagedKey);
   return checkContent(staged, requireStaged(key, await dataset.store.get(key)));
+}
+
+/** Reads a staged manifest, and its entity tag if that is to be compared. */
+async function readTagged(
+  { store }: DatasetRef,
+  key: string,
+  { eTag }: StagedVersion,
+): Promise<{ readonly bytes: Uint8Array; readonly tag?: string } | undefined> {
+  if (eTag !== undefined && store.hasEntityTags) return store.getTagged(key);
+  const bytes = await store.get(key);
+  return bytes && { bytes };
+}
+
+/** @throws LanceError InvalidInput for a staged manifest that is not the one that the client has written */
+function checkTag({ stagedKey, eTag }: StagedVersion, found: string | undefined): void {
+  if (eTag === undefined || found === undefined || opaqueTag(eTag) === opaqueTag(found)) return;
+  throw new LanceError(
+    "InvalidInput",
+    `the staged manifest ${stagedKey} has the e_tag ${opaqueTag(found)}, not ${opaqueTag(eTag)}`,
+  );
+}
+
+/** Returns an entity tag without its quotes, which services and clients may leave out, and without its mark as a weak one. */
+function opaqueTag(tag: string): string {
+  return tag.replace(/^(?:W\/)?"?(.*?)"?$/s, "$1");
 }
 
 function requireStaged(key: string, bytes: Uint8Array | undefined): Uint8Array {

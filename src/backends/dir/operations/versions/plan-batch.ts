@@ -159,7 +159,7 @@ const READS = 16;
 
 /** Returns the staged version that a request describes. @throws LanceError InvalidInput; Unsupported for metadata beside the manifest */
 export function toStaged(request: CreateTableVersionRequest | CreateTableVersionEntry): StagedVersion {
-  const { version, manifestPath, manifestSize, namingScheme, metadata } = request;
+  const { version, manifestPath, manifestSize, eTag, namingScheme, metadata } = request;
   if (version <= 0n) throw new LanceError("InvalidInput", `version must be positive, not ${version}`);
   if (manifestPath === "") throw new LanceError("InvalidInput", "manifest_path must not be empty");
   if (Object.keys(metadata).length > 0)
@@ -168,6 +168,7 @@ export function toStaged(request: CreateTableVersionRequest | CreateTableVersion
     version,
     stagedKey: manifestPath,
     manifestSize: manifestSize === undefined ? undefined : Number(manifestSize),
+    eTag: eTag || undefined,
     namingScheme: SCHEMES.get(namingScheme ?? ManifestNamingScheme.UNSPECIFIED),
   };
 }

@@ -62,6 +62,7 @@ export async function createAzureStore(name: string, options: StorageOptions): P
     scheme: "az",
     name,
     listsInOrder: true,
+    hasEntityTags: true,
     get: async (key, signal) => (await read(key, signal))?.bytes,
     getTagged: (key, signal) => read(key, signal),
     async getStream(key) {

@@ -43,6 +43,7 @@ function s3Bucket(Bucket: string, access: S3Access): Bucket {
     name: Bucket,
     // Directory buckets, which have this ending, list in no order.
     listsInOrder: !Bucket.endsWith("--x-s3"),
+    hasEntityTags: true,
     ...createSmallRequests(access, Bucket),
     async getStream(key) {
       const command = new sdk.GetObjectCommand({ Bucket, Key: key });

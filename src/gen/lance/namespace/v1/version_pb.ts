@@ -256,7 +256,7 @@ export type CreateTableVersionRequest = Message<"lance.namespace.v1.CreateTableV
   manifestSize?: bigint | undefined;
 
   /**
-   * The ETag that the storage gave the manifest.
+   * The ETag that the storage gave the manifest. S3 and Azure have the manifest refused that has another.
    *
    * @generated from field: optional string e_tag = 10;
    */
@@ -622,7 +622,7 @@ export type CreateTableVersionEntry = Message<"lance.namespace.v1.CreateTableVer
   manifestSize?: bigint | undefined;
 
   /**
-   * The ETag that the storage gave the manifest.
+   * The ETag that the storage gave the manifest. S3 and Azure have the manifest refused that has another.
    *
    * @generated from field: optional string e_tag = 6;
    */
