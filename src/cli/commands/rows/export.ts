@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { type FileHandle, open, rename, rm, stat } from "node:fs/promises";
+import { type FileHandle, link, open, rename, rm, stat } from "node:fs/promises";
 import { toIpcFile } from "../../../arrow/ipc/file.ts";
 import { toIpcStream } from "../../../arrow/ipc/to-stream.ts";
 import { toCsv } from "../../../arrow/rows/csv-rows.ts";
@@ -75,11 +75,11 @@ export async function saveRows(
 ): Promise<number> {
   const found = await stat(file).catch(() => undefined);
   if (found?.isFile() === false) throw new Error(`${file} is no file; - writes to standard output`);
-  if (found !== undefined && !force) throw new Error(`${file} exists; --force replaces it`);
+  if (found !== undefined && !force) throw fileExists(file);
   const progress = createProgress({ label, total: undefined, unit: "bytes" });
   let written = 0;
   try {
-    await writeRows(file, format, rows, (bytes) => {
+    await writeRows({ file, format, force }, rows, (bytes) => {
       written += bytes;
       progress.advance(bytes);
     });
@@ -109,11 +109,10 @@ const ENCODERS: Readonly<
  * it, which is removed if the answer fails.
  *
  * @param advanced called with the number of bytes that were written.
- * @throws Error with a single line, if the file cannot be written, and every error of the answer.
+ * @throws Error with a single line, if the file cannot be written or has appeared meanwhile, and every error of the answer.
  */
 async function writeRows(
-  file: string,
-  format: FileFormat,
+  { file, format, force }: Required<Omit<Saving, "label">>,
   answer: AsyncIterable<Uint8Array>,
   advanced: (bytes: number) => void,
 ): Promise<void> {
@@ -130,15 +129,40 @@ async function writeRows(
     } finally {
       await handle.close();
     }
-    await writing(rename(part, file));
+    await writing(force ? rename(part, file) : placeNew(part, file));
   } catch (error) {
     await rm(part, { force: true });
     throw error;
   }
 }
 
+/** Gives a temporary file its name. @throws NodeJS.ErrnoException EEXIST if another file has it by now */
+export async function placeNew(part: string, file: string, linkFile = link): Promise<void> {
+  try {
+    await linkFile(part, file);
+    await rm(part);
+  } catch (error) {
+    const { code = "" } = error as NodeJS.ErrnoException;
+    if (!NO_LINKS.has(code)) throw error;
+    // The empty file keeps the name until the rows replace it.
+    await (await open(file, "wx")).close();
+    await rename(part, file).catch(async (cause: unknown) => {
+      await rm(file, { force: true });
+      throw cause;
+    });
+  }
+}
+
+/** Errors of file systems without hard links. */
+const NO_LINKS: ReadonlySet<string> = new Set(["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EXDEV"]);
+
+function fileExists(file: string): Error {
+  return new Error(`${file} exists; --force replaces it`);
+}
+
 /** @throws Error that names the file, which failures of writes to an open one do not */
-function refuse(file: string, cause: Error): never {
+function refuse(file: string, cause: NodeJS.ErrnoException): never {
+  if (cause.code === "EEXIST") throw fileExists(file);
   throw new Error(`${file} cannot be written: ${cause.message.split(",")[0]}`, { cause });
 }
 
