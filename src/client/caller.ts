@@ -16,7 +16,7 @@ import { SILENT_LOG } from "./connections/silent-log.ts";
 import { withServerName } from "./errors.ts";
 import type { CallOptions } from "./types.ts";
 
-/** Carries out calls on an implementation; every failure is a LanceError. */
+/** Carries out calls on an implementation; every failure is a LanceError, InvalidInput for an unknown option. */
 export interface Caller {
   unary(method: DescMethodUnary, request: Message, options: CallOptions): Promise<Message>;
   upload(
@@ -120,7 +120,8 @@ function prepare(request: Message, call: Call): void {
 }
 
 function begin(method: DescMethod, headers: Readonly<Record<string, string>>, options: CallOptions): Begun {
-  const { signal, timeoutMs, requestId = crypto.randomUUID() } = options;
+  const { signal, timeoutMs, requestId = crypto.randomUUID(), headers: own, ...others } = options;
+  refuseOptions(method.localName, others);
   const controller = new AbortController();
   const cancel = () => controller.abort(abortError(signal?.reason));
   const expire = () =>
@@ -136,7 +137,7 @@ function begin(method: DescMethod, headers: Readonly<Record<string, string>>, op
     method,
     protocol: "rest",
     requestId,
-    headers: Object.assign(Object.create(null), lowerCase(headers), lowerCase(options.headers)),
+    headers: Object.assign(Object.create(null), lowerCase(headers), lowerCase(own)),
     signal: controller.signal,
     deadline: timeoutMs === undefined ? undefined : Date.now() + timeoutMs,
     accept: ARROW_STREAM,
@@ -150,6 +151,14 @@ function begin(method: DescMethod, headers: Readonly<Record<string, string>>, op
       signal?.removeEventListener("abort", cancel);
     },
   };
+}
+
+/** Refuses options that have no effect. @throws LanceError InvalidInput, with their names */
+export function refuseOptions(operation: string, others: object): void {
+  const given = Object.entries(others).filter(([, value]) => value !== undefined);
+  if (given.length === 0) return;
+  const names = given.map(([name]) => JSON.stringify(name)).join(", ");
+  throw new LanceError("InvalidInput", `${operation} has no option ${names}`);
 }
 
 /** Yields the pieces of a stream; an abort also ends the wait for the next piece. */

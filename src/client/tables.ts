@@ -1,5 +1,6 @@
 import type { Connection, OpenTableOptions, Table } from "@lancedb/lancedb";
 import { LanceError } from "../namespace/errors.ts";
+import { refuseOptions } from "./caller.ts";
 import type { LanceDbAccess } from "./connections/properties.ts";
 import type {
   CreateTableRequest,
@@ -33,6 +34,14 @@ export interface RenameOptions extends TablePlace, CallOptions {
 
 /** Options of `openTable(name, options)`: the location, and those of `@lancedb/lancedb`. */
 export interface OpenOptions extends TablePlace, Partial<OpenTableOptions> {}
+
+/** Names of the options of `@lancedb/lancedb`, which itself ignores others. */
+const OPEN_OPTIONS: ReadonlySet<string> = new Set([
+  "branch",
+  "version",
+  "storageOptions",
+  "indexCacheSize",
+] satisfies (keyof OpenTableOptions)[]);
 
 /**
  * Operations on tables in the manner of LanceDB's clients: by name, with the namespace as an option. Those that are
@@ -93,6 +102,8 @@ export function createTableMethods(
     },
 
     async openTable(name: string, { namespacePath = [], ...options }: OpenOptions = {}) {
+      const others = Object.entries(options).filter(([option]) => !OPEN_OPTIONS.has(option));
+      refuseOptions("openTable", Object.fromEntries(others));
       // The package's errors are only texts; this call reports a missing table by the error table.
       await operations.tableExists({ id: [...namespacePath, name] });
       connection ??= openLanceDb(implementation, access, load);
