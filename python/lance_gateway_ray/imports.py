@@ -16,7 +16,7 @@ from .columns import check_fits, check_storable, check_whole, conform, unify
 from .commits import commit_once
 from .files import open_rows
 from .gateway import Gateway, Json, Task
-from .sources import Source, SourceFile, source_of
+from .sources import Source, SourceFile, source_of, unless_changed
 from .spread import PARTS_FOR_EACH_WORKER, split_evenly, spread
 
 
@@ -135,7 +135,7 @@ def read_files(files: list[SourceFile], schema: pa.Schema, source: Source) -> It
     """Yields the rows of files with the columns of the table."""
     system = source.open()
     for file in files:
-        with open_rows(system, file.path, source.format, schema) as opened:
+        with unless_changed(system, file), open_rows(system, file.path, source.format, schema) as opened:
             check_fits(opened.schema, schema, file.path)
             for batch in opened.batches:
                 yield conform(batch, schema, file.path)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import pyarrow.fs as fs
@@ -33,6 +35,8 @@ class SourceFile:
 
     path: str
     size: int
+    modified: int | None = None
+    """When it was written, in nanoseconds on a disk and in whole seconds in a bucket."""
 
 
 @dataclass(frozen=True)
@@ -100,10 +104,34 @@ class Source:
             real, within = os.path.realpath(info.path), os.path.realpath(self.within)
             if os.path.commonpath([real, within]) != within:
                 raise ValueError(f"{info.path} leads out of {self.within}")
-        return SourceFile(info.path, info.size)
+        return SourceFile(info.path, info.size, modified_in(system, info))
 
     def _path(self, uri: str) -> str:
         return uri.removeprefix("s3://")
+
+
+def modified_in(system: fs.FileSystem, info: fs.FileInfo) -> int | None:
+    """Returns when a file was written. Listings of a bucket have fractions of seconds that other answers lack."""
+    is_local = isinstance(system, fs.LocalFileSystem)
+    return info.mtime_ns if is_local or info.mtime_ns is None else info.mtime_ns // 1_000_000_000
+
+
+@contextmanager
+def unless_changed(system: fs.FileSystem, file: SourceFile) -> Iterator[None]:
+    """Refuses a file that was changed between its listing and the end of its rows: they may be a part of it, or of two files."""
+    try:
+        yield
+    except Exception:
+        check_unchanged(system, file)
+        raise
+    check_unchanged(system, file)
+
+
+def check_unchanged(system: fs.FileSystem, file: SourceFile) -> None:
+    """Refuses a file that is not as it was listed."""
+    [info] = system.get_file_info([file.path])
+    if (info.size, modified_in(system, info)) != (file.size, file.modified):
+        raise ValueError(f"{file.path} was changed while it was imported; import a copy of it") from None
 
 
 def check_once(system: fs.FileSystem, files: list[SourceFile]) -> None:

@@ -181,6 +181,33 @@ class ImportTest(unittest.TestCase):
         made = LanceDataset.commit(uri, LanceOperation.Overwrite(ROWS.schema, fragments))
         self.assertEqual(made.to_table().to_pylist(), ROWS.to_pylist() * 2)
 
+    def test_a_file_that_changes_while_it_is_imported_is_refused(self):
+        path = self.put("a.parquet", pa.table({"id": list(range(20000))}))
+        schema = pa.schema({"id": pa.int64()})
+        self.put("b.parquet", pa.table({"id": [1]}))
+        message = "a.parquet was changed while it was imported"
+
+        def grow():
+            parquet.write_table(pa.table({"id": list(range(30000))}), path)
+
+        def touch():
+            os.utime(path, ns=(0, 0))
+
+        for change in (grow, touch, lambda: Path(path).write_bytes(b"cut"), lambda: os.remove(path)):
+            found = self.source().files()
+            rows = imports.read_files(found, schema, self.source())
+            next(rows)
+            change()
+            with self.assertRaisesRegex(ValueError, message):
+                list(rows)
+            grow()
+        # Workers begin after the listing.
+        found = self.source().files()
+        touch()
+        with self.assertRaisesRegex(ValueError, message):
+            list(imports.read_files(found, schema, self.source()))
+        self.assertEqual(len(list(imports.read_files(self.source().files(), schema, self.source()))), 5)
+
     def test_a_failure_while_rows_are_written_names_the_file(self):
         rows = pa.table({"id": pa.array([1, 2**40])})
         self.put("a.parquet", rows)
