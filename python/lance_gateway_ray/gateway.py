@@ -13,7 +13,13 @@ from typing import Any, Callable
 Json = dict[str, Any]
 
 PATIENCE_SECONDS = 900.0
-"""How long a call is repeated while no gateway answers: one may be restarting."""
+"""How long a call is repeated while no gateway answers, or one that is busy: one may be restarting."""
+
+PASSING = frozenset((429, 502, 503, 504))
+"""Statuses of a gateway that is busy, and of the proxies in front of one that does not answer."""
+
+MAX_FAULTS = 4
+"""How often a call is sent that fails in the gateway itself: by then the fault is not one that passes."""
 
 ANSWER_SECONDS = 60.0
 
@@ -108,6 +114,7 @@ class Gateway:
     def _send(self, call: str, body: Json, patience: float) -> Json:
         deadline = time.monotonic() + patience
         pause = 0.25
+        faults = 0
         while True:
             try:
                 return self._once(call, body)
@@ -115,9 +122,12 @@ class Gateway:
                 text = message_of(error)
                 if error.code in (401, 403, 404):
                     raise GoneError(text) from None
-                if error.code < 500 and error.code != 429:
+                if error.code not in PASSING and (error.code < 500 or error.code == 501):
                     raise RefusedError(error.code, f"the gateway refuses {call}: {text}") from None
                 reason: Exception = OSError(f"{error.code}: {text}")
+                faults += error.code not in PASSING
+                if faults == MAX_FAULTS:
+                    raise reason from None
             except OSError as error:
                 reason = error
             if time.monotonic() + pause > deadline:

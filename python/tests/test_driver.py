@@ -22,7 +22,7 @@ from lance_ray.index import _indices_builder_for_field_path
 
 from lance_gateway_ray import __main__ as program
 from lance_gateway_ray import indices
-from lance_gateway_ray.gateway import Gateway, GoneError, Task
+from lance_gateway_ray.gateway import Gateway, GoneError, RefusedError, Task
 from lance_gateway_ray.key import create_key, key_line
 from lance_gateway_ray.sampling import sampling_existing_rows
 from lance_gateway_ray.segments import collecting_segments, segment_json
@@ -73,6 +73,28 @@ class DriverTest(unittest.TestCase):
         _, url = self.serve((401, {"error": "the key is not that of a running job's driver"}))
         with self.assertRaisesRegex(GoneError, "not that of"):
             self.gateway(url).describe_task()
+
+    def test_a_call_that_fails_in_the_gateway_is_given_up_after_a_few_tries(self):
+        for status in (500, 520):
+            fault = (status, {"error": "internal error"})
+            server, url = self.serve(fault, fault, fault, (200, {"kind": "k", "uri": "/t"}))
+            self.assertEqual(self.gateway(url).describe_task().kind, "k")
+            server, url = self.serve(*[fault] * 10)
+            with self.assertRaisesRegex(OSError, f"{status}: internal error"):
+                self.gateway(url, patience=900.0).describe_task()
+            self.assertEqual(len(server.calls), 4)
+
+    def test_a_busy_gateway_is_asked_for_as_long_as_one_that_restarts(self):
+        busy = [(status, {"error": "busy"}) for status in (503, 429, 502, 504)] * 3
+        server, url = self.serve(*busy, (200, {"kind": "k", "uri": "/t"}))
+        self.assertEqual(self.gateway(url, patience=900.0).describe_task().kind, "k")
+        self.assertEqual(len(server.calls), 13)
+
+    def test_a_call_that_the_gateway_does_not_have_is_refused_at_once(self):
+        server, url = self.serve((501, {"error": "Unsupported"}))
+        with self.assertRaisesRegex(RefusedError, "refuses describe: Unsupported"):
+            self.gateway(url, patience=900.0).describe_task()
+        self.assertEqual(len(server.calls), 1)
 
     def test_a_gateway_that_does_not_answer_is_given_up(self):
         with self.assertRaises(OSError):
