@@ -192,25 +192,35 @@ interface Explained {
   readonly format: PlanFormat;
 }
 
+/** Spellings of the option that runs the query. */
+const ANALYZE: readonly string[] = ["ANALYZE", "ANALYSE"];
+
 /**
  * Reads `EXPLAIN [(FORMAT JSON)]` before a query; undefined for other statements.
  *
- * @throws LanceError Unsupported for EXPLAIN ANALYZE, which would run the query, InvalidInput for other options
+ * @throws LanceError Unsupported for EXPLAIN ANALYZE and EXPLAIN (ANALYZE), which would run the query, InvalidInput for other options
  */
 export function parseExplain(statement: string): Explained | undefined {
   const tokens = new TokenReader(statement);
   if (!tokens.accept("EXPLAIN")) return undefined;
-  const { start } = tokens.next;
-  if (tokens.accept("ANALYZE"))
+  const refuseAnalyze = () => {
+    const { start } = tokens.next;
+    if (!ANALYZE.some((word) => tokens.isNext(word))) return;
     throw new LanceError(
       "Unsupported",
       `EXPLAIN ANALYZE is not supported at position ${positionAt(statement, start)}; EXPLAIN shows the plan`,
     );
+  };
+  refuseAnalyze();
   let format: PlanFormat = "TEXT";
   if (tokens.accept("(", "FORMAT")) {
     if (tokens.accept("JSON")) format = "JSON";
     else tokens.expect("TEXT");
+    if (tokens.accept(",")) refuseAnalyze();
     tokens.expect(")");
+  } else if (ANALYZE.some((word) => tokens.isNext("(", word))) {
+    tokens.take();
+    refuseAnalyze();
   }
   return { query: queryAt(statement, tokens), format };
 }

@@ -304,6 +304,26 @@ test("lists the names of a large namespace in their order, a page at a time", as
   );
 });
 
+test("EXPLAIN ANALYZE is refused by name, as a word and as an option", async () => {
+  for (const [head, position] of [
+    ["EXPLAIN ANALYZE", 9],
+    ["explain analyse", 9],
+    ["EXPLAIN (ANALYZE)", 10],
+    ["EXPLAIN ( analyze true, FORMAT JSON)", 11],
+    ["EXPLAIN (FORMAT JSON, ANALYZE)", 23],
+  ] as const)
+    await assert.rejects(
+      runSql(engine, `${head} SELECT 1`),
+      (error) =>
+        error instanceof LanceError &&
+        error.kind === "Unsupported" &&
+        error.message.startsWith(`EXPLAIN ANALYZE is not supported at position ${position};`),
+      head,
+    );
+  const rows = await runSql(engine, "EXPLAIN (SELECT 1)");
+  assert.equal(rows.numRows, 1);
+});
+
 test("shows the plan of a query as text or as JSON, and reads no rows for it", async () => {
   const inner = tablesOfNamespace(namespace);
   const tables = { ...inner, scan: () => assert.fail("rows are read") };
