@@ -8,7 +8,7 @@ import type { ProcessBounds, Reply, Request, StatementTables } from "./messages.
 import { holdFrame, readFrame, writeFrame, writeHeld } from "./messages.ts";
 import { bindParameters } from "./parameters.ts";
 import { columnReader } from "./read-vectors.ts";
-import { registerScans, setTables } from "./scans.ts";
+import { keepTable, registerScans, setTables } from "./scans.ts";
 
 /** Rows and bytes after which a batch of a result is complete. */
 const BATCH_ROWS = 16_384;
@@ -86,9 +86,8 @@ async function answer(request: Request, body: Uint8Array): Promise<void> {
     case "keep": {
       const { name, table } = request;
       setTables({ tables: [table], places: [0] });
-      await duckdb.query(connection, `CREATE TABLE ${KEPT_SCHEMA}.${name} AS FROM ${SCAN_FUNCTION}(0)`);
-      // Compresses it.
-      await duckdb.query(connection, "CHECKPOINT");
+      const query = (statement: string) => duckdb.query(connection, statement);
+      await keepTable(query, `${KEPT_SCHEMA}.${name}`, `FROM ${SCAN_FUNCTION}(0)`);
       reply({ kind: "done" }, await keptBytes());
       break;
     }

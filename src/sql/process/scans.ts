@@ -173,3 +173,26 @@ function logicalType(type: SqlType): duckdb.LogicalType {
       return duckdb.create_logical_type(duckdb.Type[type.id]);
   }
 }
+
+/**
+ * Creates a table that the process keeps, in its compressed form. A table whose compression fails is dropped again: nothing would use it
+ * under its name, and it would take its memory until the process ends.
+ *
+ * @param query runs a statement
+ * @param name full name of the table
+ * @param rows what the table is made of, behind `AS`
+ */
+export async function keepTable(
+  query: (statement: string) => Promise<unknown>,
+  name: string,
+  rows: string,
+): Promise<void> {
+  await query(`CREATE TABLE ${name} AS ${rows}`);
+  try {
+    // Compresses it.
+    await query("CHECKPOINT");
+  } catch (error) {
+    await query(`DROP TABLE ${name}`);
+    throw error;
+  }
+}
