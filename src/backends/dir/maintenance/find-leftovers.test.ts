@@ -17,6 +17,7 @@ import { createEngine } from "../engine/engine.ts";
 import { loadNative } from "../engine/native/load.ts";
 import type { NativeTable } from "../engine/native/native.ts";
 import { createLocalStore } from "../format/local/local-store.ts";
+import { keyOfName } from "../jobs/functions/placed-files.ts";
 import { openDirectory } from "../open-directory.ts";
 import { findLeftovers } from "./find-leftovers.ts";
 
@@ -177,6 +178,48 @@ test("a drop that was cut off after its commit is completed at the next start, a
 const INDEX = "11111111-2222-3333-4444-555555555555";
 
 /** Opens the manifest with the engine. */
+test("damaged files of functions are skipped with a warning that names each, and nothing that they may need is removed", async (t) => {
+  const workshop = await openWorkshop(t);
+  const gone = { id: ["gone", "s"], home: "h" };
+  const [left, unknown] = [randomUUID(), randomUUID()];
+  const version = (objectId: string) =>
+    JSON.stringify({ id: ["gone", "f"], home: "h", objectId, version: 1, artifact: { digest: "sha256:00" } });
+  const put = (path: string, text: string) => putFile(workshop, `.functions/${path}`, text);
+  const ofSecret = keyOfName([gone.home, ...gone.id]);
+  await put(`secrets/${ofSecret}`, JSON.stringify(gone));
+  await put("columns/of-gone/1", '{"location":"gone.lance"}');
+  await put(`versions/${left}.1`, version(left));
+  const damaged = ["secrets/a", `versions/${unknown}.1`, "names/c", "errors/d/1", "columns/e/1"];
+  for (const [i, path] of damaged.entries()) await put(path, ["{", "{}", "[]", "null", ""][i] ?? "");
+  async function find(): Promise<{ found: string[]; skipped: string[] }> {
+    const skipped: string[] = [];
+    const log = Object.assign(Object.create(silent), {
+      warn: ({ file }: { file: string }) => skipped.push(file.slice(file.indexOf(".functions/") + 11)),
+    });
+    const { context, close } = await openDirectory({ root: workshop.root, log: silent });
+    try {
+      const found: string[] = [];
+      for await (const { path, kind, remove } of findLeftovers({ ...context, log }, Date.now() + HOUR)) {
+        if (kind !== "function file") continue;
+        found.push(path);
+        if (await remove()) found.push("removed");
+      }
+      return { found, skipped: skipped.sort() };
+    } finally {
+      await close();
+    }
+  }
+  const { found, skipped } = await find();
+  assert.deepEqual(skipped, damaged.toSorted());
+  const removed = [`.functions/secrets/${ofSecret}`, "removed", ".functions/columns/of-gone", "removed"];
+  assert.deepEqual(found, removed);
+  // Without the damaged name, it is known that nothing has the version. Its source may be that of the damaged one.
+  await rm(join(workshop.base, ".functions/names/c"));
+  await put("sources/sha256-00", "source");
+  assert.deepEqual((await find()).found, [`.functions/versions/${left}.1`, "removed"]);
+  assert.equal(await readFile(join(workshop.base, ".functions/sources/sha256-00"), "utf8"), "source");
+});
+
 async function withManifest(
   t: TestContext,
   { base }: Workshop,

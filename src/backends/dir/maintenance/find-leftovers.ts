@@ -162,11 +162,13 @@ export async function* findOwnFiles(context: ChangeContext, before: number): Asy
     yield* fileLeftover(context, "job file", key, before);
   }
   const functions = openFunctionsOf(context);
-  for (const { key, remove } of await functions.contents.findGone()) {
+  const onDamaged = (key: string, error: unknown) =>
+    context.log.warn({ err: error, file: store.uriOf(key) }, "skipped a damaged file of functions");
+  for (const { key, remove } of await functions.contents.findGone(onDamaged)) {
     for await (const leftover of fileLeftover(context, "function file", key, before))
       yield { ...leftover, remove };
   }
-  const ofGone = functions.findOfGoneTables((location) => isGone(context, location));
+  const ofGone = functions.findOfGoneTables((location) => isGone(context, location), onDamaged);
   for await (const key of ofGone) yield* directoryLeftover(context, "function file", key, before);
   for (const key of await context.work.stale()) yield* fileLeftover(context, "work note", key, before);
   for await (const key of findGoneLeases(context)) yield* directoryLeftover(context, "lease", key, before);

@@ -1,5 +1,5 @@
 import { keyIn, type ObjectStore } from "../../format/storage.ts";
-import { createPlacedFiles, type GoneFile, type Homes } from "./placed-files.ts";
+import { createPlacedFiles, type GoneFile, type Homes, type OnDamaged } from "./placed-files.ts";
 import { createFunctionRecords, type FunctionRecords } from "./records.ts";
 import { createRowErrors, type FailedRows, type RowErrors } from "./row-errors.ts";
 import { createSealedSecrets, type SealedSecrets, type StoredSecret } from "./sealed-secrets.ts";
@@ -21,7 +21,10 @@ export interface StoredFunctions {
   /** Forgets the failed rows of a table, and the functions of its columns. */
   forgetTable(location: string): Promise<void>;
   /** Finds the directories with failed rows and functions of columns of tables that are gone. */
-  findOfGoneTables(isGone: (location: string) => Promise<boolean>): AsyncGenerator<string>;
+  findOfGoneTables(
+    isGone: (location: string) => Promise<boolean>,
+    onDamaged: OnDamaged,
+  ): AsyncGenerator<string>;
 }
 
 /** A column that an owner has added with a function. */
@@ -51,8 +54,8 @@ export interface ColumnBindings {
 export interface NamespaceContents {
   /** Whether some homes have a function or a secret. */
   areIn(homes: ReadonlySet<string>): Promise<boolean>;
-  /** Finds what belongs to namespaces that are gone. */
-  findGone(): Promise<readonly GoneFile[]>;
+  /** Finds what belongs to namespaces that are gone. Damaged files are passed on and stay. */
+  findGone(onDamaged: OnDamaged): Promise<readonly GoneFile[]>;
 }
 
 /** The catalog of functions. */
@@ -87,21 +90,21 @@ export function openFunctions(
     async forgetTable(location) {
       await Promise.all([errors.removeAll(location), columns.removeAll(location)]);
     },
-    async *findOfGoneTables(isGone) {
-      yield* errors.findGone(isGone);
-      yield* columns.findGone(isGone);
+    async *findOfGoneTables(isGone, onDamaged) {
+      yield* errors.findGone(isGone, onDamaged);
+      yield* columns.findGone(isGone, onDamaged);
     },
     contents: {
       async areIn(wanted) {
         const found = [...(await records.names()), ...(await secrets.all())];
         return found.some(({ home }) => wanted.has(home));
       },
-      async findGone() {
-        const gone = await homes.gone(await secrets.all());
+      async findGone(onDamaged) {
+        const gone = await homes.gone(await secrets.all(onDamaged));
         const keys = gone.map((place) => secrets.keyOf(place));
         return [
           ...keys.map((each) => ({ key: each, remove: () => store.delete(each) })),
-          ...(await records.findGone()),
+          ...(await records.findGone(onDamaged)),
         ];
       },
     },

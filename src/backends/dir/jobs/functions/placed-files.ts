@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
+import { isLanceError } from "../../../../namespace/errors.ts";
 import type { Identifier } from "../../../../namespace/identifier.ts";
 import { forEachOf } from "../../concurrency/for-each.ts";
-import { parseJsonFile } from "../../format/files/damaged-file.ts";
+import { damagedFile, parseJsonFile } from "../../format/files/damaged-file.ts";
 import { keyIn, listNames, type ObjectStore } from "../../format/storage.ts";
 
 /** Number of records that are read at a time. */
@@ -30,6 +31,24 @@ export interface Homes {
   confirm(namespace: Identifier, home: string): Promise<void>;
 }
 
+/** Is called with a file that is damaged and its error; the work goes on without the file. */
+export type OnDamaged = (key: string, error: unknown) => void;
+
+/** Reads a file. @returns undefined also for a damaged one that is passed on. @throws LanceError DataLoss if damaged ones are not passed on */
+export async function unlessDamaged<T>(
+  key: string,
+  read: () => Promise<T | undefined>,
+  onDamaged?: OnDamaged,
+): Promise<T | undefined> {
+  try {
+    return await read();
+  } catch (error) {
+    if (onDamaged === undefined || !isLanceError(error, "DataLoss")) throw error;
+    onDamaged(key, error);
+    return undefined;
+  }
+}
+
 /** A file of a namespace that is gone. */
 export interface GoneFile {
   readonly key: string;
@@ -46,8 +65,8 @@ export interface PlacedFiles<T extends Placed> {
   parse(key: string, bytes: Uint8Array): T;
   /** Returns the records of the namespaces that exist. */
   list(): Promise<readonly T[]>;
-  /** Returns all records, also those of namespaces that are gone. */
-  all(): Promise<readonly T[]>;
+  /** Returns all records, also those of namespaces that are gone. @throws LanceError DataLoss if damaged ones are not passed on */
+  all(onDamaged?: OnDamaged): Promise<readonly T[]>;
 }
 
 /** Opens the records in a directory, given as an object key. It writes nothing. */
@@ -67,18 +86,26 @@ export function createPlacedFiles<T extends Placed>(
       const bytes = place && (await store.get(files.keyOf(place)));
       return place && bytes && files.parse(files.keyOf(place), bytes);
     },
-    parse: (key, bytes) => parseJsonFile(key, bytes) as unknown as T,
+    parse(key, bytes) {
+      const record = parseJsonFile(key, bytes);
+      if (Array.isArray(record["id"]) && typeof record["home"] === "string") return record as unknown as T;
+      throw damagedFile(key, "names no place");
+    },
     async list() {
       const found = await files.all();
       const homeOf = await homes.read();
       return found.filter(({ id, home }) => homeOf(id.slice(0, -1)) === home);
     },
-    async all() {
+    async all(onDamaged) {
       const found: T[] = [];
       await forEachOf(await listNames(store, directory), READS, async (name) => {
         const key = keyIn(directory, name);
-        const bytes = await store.get(key);
-        if (bytes !== undefined) found.push(files.parse(key, bytes));
+        const read = async () => {
+          const bytes = await store.get(key);
+          return bytes && files.parse(key, bytes);
+        };
+        const record = await unlessDamaged(key, read, onDamaged);
+        if (record !== undefined) found.push(record);
       });
       return found;
     },

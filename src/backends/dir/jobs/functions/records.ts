@@ -1,9 +1,17 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import type { Identifier } from "../../../../namespace/identifier.ts";
 import { forEachOf } from "../../concurrency/for-each.ts";
-import { parseJsonFile } from "../../format/files/damaged-file.ts";
+import { damagedFile, parseJsonFile } from "../../format/files/damaged-file.ts";
 import { keyIn, listNames, type ObjectStore } from "../../format/storage.ts";
-import { createPlacedFiles, type GoneFile, type Homes, type Placed, READS } from "./placed-files.ts";
+import {
+  createPlacedFiles,
+  type GoneFile,
+  type Homes,
+  type OnDamaged,
+  type Placed,
+  READS,
+  unlessDamaged,
+} from "./placed-files.ts";
 
 /** A secret that a function uses, and the variable of the environment in which it gets it. */
 export interface StoredBinding {
@@ -64,7 +72,7 @@ export interface FunctionRecords {
    */
   names(): Promise<readonly Placed[]>;
   /** Finds names whose namespace is gone, and versions without a name. */
-  findGone(): Promise<readonly GoneFile[]>;
+  findGone(onDamaged: OnDamaged): Promise<readonly GoneFile[]>;
 }
 
 const VERSION_NAME = /^([0-9a-f-]{36})\.([1-9]\d{0,8})$/;
@@ -86,16 +94,25 @@ export function createFunctionRecords(store: ObjectStore, directory: string, hom
     const present = known.get(key);
     if (present !== undefined) return present;
     const bytes = await store.get(key);
-    const found = bytes && (parseJsonFile(key, bytes) as unknown as FunctionRecord);
-    if (found !== undefined) known.set(key, found);
+    if (bytes === undefined) return undefined;
+    const found = parseJsonFile(key, bytes) as unknown as FunctionRecord;
+    if (found.objectId !== objectId || found.version !== version || found.artifact === undefined)
+      throw damagedFile(key, "is of no version of a function");
+    known.set(key, found);
     return found;
   }
-  async function readAll(wanted: (objectId: string) => boolean): Promise<FunctionRecord[]> {
+  async function readAll(
+    wanted: (objectId: string) => boolean,
+    onDamaged?: OnDamaged,
+  ): Promise<FunctionRecord[]> {
     const found: FunctionRecord[] = [];
     const present = await listNames(store, versions);
     await forEachOf(present, READS, async (name) => {
       const [, objectId = "", version] = VERSION_NAME.exec(name) ?? [];
-      const record = wanted(objectId) ? await readVersion(objectId, Number(version)) : undefined;
+      const read = () => readVersion(objectId, Number(version));
+      const record = wanted(objectId)
+        ? await unlessDamaged(keyIn(versions, name), read, onDamaged)
+        : undefined;
       if (record !== undefined) found.push(record);
     });
     return found.sort((one, other) => one.version - other.version);
@@ -104,8 +121,17 @@ export function createFunctionRecords(store: ObjectStore, directory: string, hom
     const key = versionKey(objectId, version);
     const removed = await store.delete(key);
     known.delete(key);
-    const isUsed = async () =>
-      (await readAll(() => true)).some((each) => each.artifact.digest === artifact.digest);
+    const isUsed = async () => {
+      // A damaged version may have it.
+      let mayBe = false;
+      const present = await readAll(
+        () => true,
+        () => {
+          mayBe = true;
+        },
+      );
+      return mayBe || present.some((each) => each.artifact.digest === artifact.digest);
+    };
     const place = sourceKey(artifact.digest);
     const source = (await isUsed()) ? undefined : await store.get(place);
     if (source === undefined) return removed;
@@ -159,10 +185,15 @@ export function createFunctionRecords(store: ObjectStore, directory: string, hom
       const present = new Set(objects);
       return all.filter(({ objectId }) => present.has(objectId));
     },
-    async findGone() {
+    async findGone(onDamaged) {
       // The name of a version is written before it, so a name that is missing after this listing was removed.
-      const present = await readAll(() => true);
-      const all = await names.all();
+      const present = await readAll(() => true, onDamaged);
+      // The versions of a damaged name are unknown, and then no version counts as left behind.
+      let isWhole = true;
+      const all = await names.all((key, error) => {
+        isWhole = false;
+        onDamaged(key, error);
+      });
       const gone = new Set(await homes.gone(all));
       const left = new Set(all.filter((each) => !gone.has(each)).map(({ objectId }) => objectId));
       return [
@@ -171,7 +202,7 @@ export function createFunctionRecords(store: ObjectStore, directory: string, hom
           remove: () => store.delete(names.keyOf(place)),
         })),
         ...present
-          .filter(({ objectId }) => !left.has(objectId))
+          .filter(({ objectId }) => isWhole && !left.has(objectId))
           .map((each) => ({
             key: versionKey(each.objectId, each.version),
             remove: () => removeVersion(each),

@@ -1,7 +1,7 @@
 import { forEachOf } from "../../concurrency/for-each.ts";
-import { parseJsonFile } from "../../format/files/damaged-file.ts";
+import { damagedFile, parseJsonFile } from "../../format/files/damaged-file.ts";
 import { keyIn, listNames, type ObjectStore } from "../../format/storage.ts";
-import { keyOfName, READS } from "./placed-files.ts";
+import { keyOfName, type OnDamaged, READS, unlessDamaged } from "./placed-files.ts";
 
 /** A record about a table. */
 export interface OfTable {
@@ -17,8 +17,8 @@ export interface TableFiles<T extends OfTable> {
   removeAll(location: string): Promise<void>;
   /** Returns the records of a table, in the order of their names. */
   list(location: string): Promise<readonly T[]>;
-  /** Finds the folders of tables that are gone. */
-  findGone(isGone: (location: string) => Promise<boolean>): AsyncGenerator<string>;
+  /** Finds the folders of tables that are gone. A folder whose first record is damaged is passed on and stays. */
+  findGone(isGone: (location: string) => Promise<boolean>, onDamaged: OnDamaged): AsyncGenerator<string>;
 }
 
 /** Opens the records in a directory, given as an object key. It writes nothing. */
@@ -26,7 +26,10 @@ export function createTableFiles<T extends OfTable>(store: ObjectStore, director
   const folderOf = (location: string) => keyIn(directory, keyOfName([location]));
   async function read(key: string): Promise<T | undefined> {
     const bytes = await store.get(key);
-    return bytes && (parseJsonFile(key, bytes) as unknown as T);
+    if (bytes === undefined) return undefined;
+    const record = parseJsonFile(key, bytes);
+    if (typeof record["location"] === "string") return record as unknown as T;
+    throw damagedFile(key, "names no table");
   }
   return {
     async put(name, record) {
@@ -48,11 +51,13 @@ export function createTableFiles<T extends OfTable>(store: ObjectStore, director
       });
       return found.filter((record) => record !== undefined);
     },
-    async *findGone(isGone) {
+    async *findGone(isGone, onDamaged) {
       for (const name of await listNames(store, directory)) {
         const folder = keyIn(directory, name);
         const [first] = await listNames(store, folder);
-        const record = first === undefined ? undefined : await read(keyIn(folder, first));
+        if (first === undefined) continue;
+        const key = keyIn(folder, first);
+        const record = await unlessDamaged(key, () => read(key), onDamaged);
         if (record !== undefined && (await isGone(record.location))) yield folder;
       }
     },

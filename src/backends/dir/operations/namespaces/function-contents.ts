@@ -91,7 +91,12 @@ export async function dropWithFunctions<T>(
 
   async function removeGone(): Promise<void> {
     try {
-      for (const { remove } of await contents.findGone()) await remove();
+      const onDamaged = (key: string, error: unknown) =>
+        context.log.warn(
+          { err: error, file: context.store.uriOf(key) },
+          "skipped a damaged file of functions",
+        );
+      for (const { remove } of await contents.findGone(onDamaged)) await remove();
     } catch (error) {
       context.log.warn({ err: error }, "files of functions in a dropped namespace are left to gc");
     }
