@@ -62,6 +62,19 @@ export function queryTests(world: World): void {
       }
     });
 
+    test("a plan of a query that names another table is refused", async () => {
+      const [id, other] = [await world.table(), await world.table()];
+      const { explainTableQueryPlan } = world.client;
+      const { plan } = await explainTableQueryPlan({ id, query: { id, k: 1n } });
+      assert.equal(
+        (await explainTableQueryPlan({ id, query: { identifier: id.join("$"), k: 1n } })).plan,
+        plan,
+      );
+      await refused("InvalidInput", explainTableQueryPlan({ id, query: { id: other, k: 1n } }));
+      const identifier = other.join("$");
+      await refused("InvalidInput", explainTableQueryPlan({ id, query: { identifier, k: 1n } }));
+    });
+
     test("a search without k has ten rows", async () => {
       const id = await world.table(people(20));
       const vector = { singleVector: [0, 0] };

@@ -1480,7 +1480,7 @@ export const COMMENTS: Readonly<Record<string, string>> = {
   "lance.namespace.v1.ExplainTableQueryPlanRequest.identity": "The caller; credentials in headers override it.",
   "lance.namespace.v1.ExplainTableQueryPlanRequest.context": "Free entries for the server. In REST the HTTP header `x` is the entry `header.x`.",
   "lance.namespace.v1.ExplainTableQueryPlanRequest.branch": "The branch to work on. Default: the main branch, which `main` names too.",
-  "lance.namespace.v1.ExplainTableQueryPlanRequest.query": "The query. Its own `id` may be left out.",
+  "lance.namespace.v1.ExplainTableQueryPlanRequest.query": "The query. Its own `id` may be left out, and otherwise has to be that of the request.",
   "lance.namespace.v1.ExplainTableQueryPlanRequest.verbose": "Whether to tell more about each step. Default: false.",
   "lance.namespace.v1.ExplainTableQueryPlanResponse": "How a query would run.",
   "lance.namespace.v1.ExplainTableQueryPlanResponse.context": "Free entries from the server. In REST the entry `header.x` is the HTTP header `x`.",

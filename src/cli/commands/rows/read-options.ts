@@ -42,7 +42,9 @@ export function parseNumbers(text: string): readonly number[] {
   const problem = new UsageError("must be a JSON array of numbers such as [0.5,1]");
   try {
     const numbers: unknown = JSON.parse(text);
-    if (Array.isArray(numbers) && numbers.every((item) => typeof item === "number")) return numbers;
+    // A query with an empty vector is a scan.
+    const isVector = Array.isArray(numbers) && numbers.length > 0;
+    if (isVector && numbers.every((item) => typeof item === "number")) return numbers;
   } catch {
     throw problem;
   }

@@ -7,6 +7,7 @@ import {
 } from "../../../../gen/lance/namespace/v1/query_pb.ts";
 import type { Call } from "../../../../namespace/call/call.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
+import { agreedIdentifier, sameIdentifier } from "../../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import { inSlices } from "../../../../runtime/pace.ts";
 import { timeLimit } from "../../concurrency/wait.ts";
@@ -134,6 +135,10 @@ export function createReadOperations(
     },
     async explainTableQueryPlan({ query, branch, verbose = false }, call) {
       if (query === undefined) throw new LanceError("InvalidInput", "query is missing");
+      const named = agreedIdentifier(query.id, query.identifier, query.delimiter);
+      if (named.length > 0 && !sameIdentifier(named, call.id)) {
+        throw new LanceError("InvalidInput", "id differs from the id of query");
+      }
       if (branch && query.branch && branch !== query.branch) {
         throw new LanceError("InvalidInput", "branch differs from the branch of query");
       }

@@ -878,7 +878,7 @@ export type ExplainTableQueryPlanRequest = Message<"lance.namespace.v1.ExplainTa
   branch?: string | undefined;
 
   /**
-   * The query. Its own `id` may be left out.
+   * The query. Its own `id` may be left out, and otherwise has to be that of the request.
    *
    * @generated from field: lance.namespace.v1.QueryTableRequest query = 7;
    */
