@@ -32,8 +32,8 @@ const TEXT_TYPE = /^text\//i;
 /**
  * Compiles the reader of a method's answers.
  *
- * If the body is a single field, the reader also accepts the whole message, which some servers send. An empty body is an empty answer,
- * but not to a read whose answer has required fields: a count would be 0 and a list empty if an upstream breaks off.
+ * If the body is a single field, the reader also accepts the whole message, which some servers send. An empty body and null are an empty
+ * answer, but not to a read whose answer has required fields: a count would be 0 and a list empty if an upstream breaks off.
  *
  * @param field the field that is the body, or undefined if the body is the whole message.
  * @param isPlain whether the text of a whole message can go on as it is.
@@ -46,7 +46,10 @@ export function createAnswerReader(
 ): AnswerReader {
   const { output } = method;
   const needsBody = isRead(method) && output.fields.some(isRequired);
-  const read = field === undefined ? wholeReader(output, decoders) : fieldReader(output, field, decoders);
+  const read =
+    field === undefined
+      ? wholeReader(output, decoders, needsBody)
+      : fieldReader(output, field, { decode: decoders.field(field), needsBody });
   const readOrPass =
     (text: string): ReadJson =>
     (json) =>
@@ -61,17 +64,29 @@ export function createAnswerReader(
 
 type ReadJson = (json: unknown) => Message;
 
-function wholeReader(output: DescMessage, decoders: JsonDecoders): ReadJson {
+function wholeReader(output: DescMessage, decoders: JsonDecoders, needsBody: boolean): ReadJson {
   const decode = decoders.message(output);
-  return (json) => decode(json ?? {}, 0) as Message;
+  return (json) => {
+    if (needsBody) refuseNull(json);
+    return decode(json ?? {}, 0) as Message;
+  };
 }
 
-function fieldReader(output: DescMessage, field: DescField, decoders: JsonDecoders): ReadJson {
-  const decode: DecodeJson = decoders.field(field);
+/** Refuses null as the answer to a read that needs one. @throws LanceError InvalidInput */
+function refuseNull(json: unknown): void {
+  if (json === null) throw new LanceError("InvalidInput", "the body must not be null");
+}
+
+function fieldReader(
+  output: DescMessage,
+  field: DescField,
+  { decode, needsBody }: { readonly decode: DecodeJson; readonly needsBody: boolean },
+): ReadJson {
   const name = restName(field);
   return (json) => {
     const message = create(output) as Message & MessageRecord;
     const value = isWrapped(json, name, field) ? json[name] : json;
+    if (needsBody) refuseNull(value);
     if (value !== null && value !== undefined) message[field.localName] = decode(value, 0);
     return message;
   };

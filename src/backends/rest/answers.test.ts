@@ -3,7 +3,7 @@ import type { ServerResponse } from "node:http";
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { callOf, sendJson, type Upstream } from "../../../test/fixtures/upstreams/rest.ts";
-import { failing, queryTable, upstreamOf } from "../../../test/fixtures/upstreams/upstream.ts";
+import { backendDownload, failing, upstreamOf } from "../../../test/fixtures/upstreams/upstream.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import type { Call } from "../../namespace/call/call.ts";
 import { isLanceError, LanceError } from "../../namespace/errors.ts";
@@ -78,8 +78,3 @@ describe("answers that are collected", () => {
     assert.equal(answers.held, 0);
   });
 });
-
-function backendDownload({ backend }: Upstream): AsyncIterable<unknown> {
-  const handler = backend.operations.queryTable as unknown as (...args: unknown[]) => AsyncIterable<unknown>;
-  return handler(create(queryTable.input), callOf(queryTable));
-}

@@ -4,6 +4,7 @@ import { type AddressInfo, createServer } from "node:net";
 import { describe, onTestFinished, test } from "vitest";
 import { callUnary, sendJson, type Upstream } from "../../../test/fixtures/upstreams/rest.ts";
 import {
+  backendDownload,
   countTableRows,
   describeTable,
   dropTable,
@@ -61,6 +62,26 @@ describe("answers that are none", () => {
         await assert.rejects(callUnary(await rawUpstream(text), method), failing("ServiceUnavailable"));
       await callUnary(await rawUpstream(text), dropTable);
     }
+  });
+
+  test("no body, where the answer to a query needs a schema", async () => {
+    for (const text of [`${HEAD}content-length: 0\r\n\r\n`, "HTTP/1.1 204 No Content\r\n\r\n"]) {
+      await assert.rejects(async () => {
+        for await (const _ of backendDownload(await rawUpstream(text)));
+      }, failing("ServiceUnavailable"));
+    }
+  });
+
+  test("null, where the answer to a read needs a value", async () => {
+    const text = `${HEAD}content-length: 4\r\n\r\nnull`;
+    const wrapped = `${HEAD}content-length: 14\r\n\r\n{"count":null}`;
+    for (const method of [countTableRows, listAllTables])
+      await assert.rejects(callUnary(await rawUpstream(text), method), failing("ServiceUnavailable"));
+    await assert.rejects(
+      callUnary(await rawUpstream(wrapped), countTableRows),
+      failing("ServiceUnavailable"),
+    );
+    await callUnary(await rawUpstream(text), dropTable);
   });
 
   test("a connection that is refused, and a host that there is not, whose addresses stay here", async () => {

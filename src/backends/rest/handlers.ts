@@ -33,6 +33,7 @@ const JSON_TYPE = "application/json";
 
 /** HTTP status of an answer without a body. */
 const NO_CONTENT = 204;
+const NO_ROWS = "the upstream's response is empty instead of Arrow";
 
 /** Creates the function that forwards a method. */
 export function createHandler(binding: ClientBinding, options: HandlerOptions): unknown {
@@ -115,6 +116,8 @@ export function createHandler(binding: ClientBinding, options: HandlerOptions): 
     } catch (thrown) {
       throw errorOfFailure(thrown, call);
     }
+    // Arrow without rows has a schema.
+    if (contentType === undefined) throw new LanceError("ServiceUnavailable", NO_ROWS);
   }
 
   /** A row without bytes answers 204 without a message, and one with no bytes answers with an empty message. */
