@@ -4,7 +4,7 @@ import { connect } from "node:http2";
 import { create, fromBinary, type MessageShape, toBinary } from "@bufbuild/protobuf";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { Client, credentials } from "@grpc/grpc-js";
-import { definitionOf } from "../src/backends/grpc/method-definition.ts";
+import { definitionOf } from "../src/backends/grpc/channel/channels.ts";
 import { LanceNamespaceService } from "../src/gen/lance/namespace/v1/service_pb.ts";
 import { startServer } from "./support/process.ts";
 import { DESCRIBE_PATH } from "./wires/answer.ts";

@@ -5,9 +5,8 @@ import { test } from "vitest";
 import { columns, randomTable, rowsIn, streamOf } from "../../test/fixtures/arrow/random-table.ts";
 import { join, split } from "../../test/fixtures/arrow/upload.ts";
 import { createRandom } from "../../test/support/random.ts";
-import { toIpcFile } from "./ipc/file.ts";
+import { toIpcFile, toIpcStream } from "./ipc/file.ts";
 import { joinIpcStreams, splitIpcStream } from "./ipc/join-streams.ts";
-import { toIpcStream } from "./ipc/to-stream.ts";
 
 test("a stream that becomes a file, parts, or a stream again has the same rows", async () => {
   const counts = fc.array(fc.nat(20), { minLength: 1, maxLength: 4 });

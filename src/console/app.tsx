@@ -14,9 +14,9 @@ import {
   takeExpired,
 } from "./session/credential.ts";
 import type { Issuer } from "./session/issuer.ts";
-import { permissionsOf, principalOf, TELL_PERMISSIONS } from "./session/permissions.ts";
 import { SignIn } from "./session/sign-in.tsx";
 import { type Start, surroundings } from "./session/start.ts";
+import { permissionsOf, principalOf, TELL_PERMISSIONS } from "./session/told-facts.ts";
 import { Header } from "./shell/header.tsx";
 import { errorOf, useCall, useRoute } from "./shell/hooks.ts";
 import { late, Waiting } from "./shell/notes.tsx";

@@ -5,9 +5,13 @@ import { ann } from "../../test/fixtures/auth/principal.ts";
 import { beginCall } from "../../test/support/caller.ts";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import type { Call } from "../namespace/call/call.ts";
-import type { EarlierCall, IdempotencyRecords } from "../namespace/call/idempotency.ts";
 import { type ErrorName, isLanceError, LanceError } from "../namespace/errors.ts";
-import type { Backend, LanceNamespace } from "../namespace/lance-namespace.ts";
+import type {
+  Backend,
+  EarlierCall,
+  IdempotencyRecords,
+  LanceNamespace,
+} from "../namespace/lance-namespace.ts";
 import { createService } from "./create-service.ts";
 
 const { batchCommitTables, createTable, declareTable, insertIntoTable, listTables, registerTable } =

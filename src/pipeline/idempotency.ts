@@ -8,15 +8,15 @@ import {
   toBinary,
 } from "@bufbuild/protobuf";
 import type { Call } from "../namespace/call/call.ts";
+import { isReadAction } from "../namespace/call/principal.ts";
+import { type ErrorName, LanceError, toLanceError } from "../namespace/errors.ts";
 import {
   type EarlierCall,
   type IdempotencyRecords,
   isEarlier,
   type KeptOutcome,
   type TakenKey,
-} from "../namespace/call/idempotency.ts";
-import { isReadAction } from "../namespace/call/principal.ts";
-import { type ErrorName, LanceError, toLanceError } from "../namespace/errors.ts";
+} from "../namespace/lance-namespace.ts";
 import { type Databases, databaseOf } from "./call/databases.ts";
 import {
   type Interceptor,

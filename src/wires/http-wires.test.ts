@@ -9,8 +9,7 @@ import { LanceDbService } from "../gen/lance/gateway/v1/lancedb_pb.ts";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import type { Service } from "../namespace/service.ts";
 import { createTranscoder } from "../transcode/transcoder.ts";
-import { httpWires } from "./http-wires.ts";
-import { createTargetRewrite } from "./rest/target-rewrite.ts";
+import { createTargetRewrite, httpWires } from "./http-wires.ts";
 import { serviceRpcs } from "./rpc.ts";
 
 const SERVICES = [LanceNamespaceService, LanceDbService];

@@ -30,7 +30,7 @@ import {
   describedTable,
 } from "./described-tables.ts";
 import { type OpenedTable, type OpenedTables, using } from "./opened-tables.ts";
-import { vendedAccess } from "./vended-access.ts";
+import { vendedAccess } from "./storage-access.ts";
 
 /** Parts of {@link createTableCreation}. */
 export interface CreationParts {

@@ -20,8 +20,8 @@ import {
   type LanceNamespace,
 } from "../../namespace/lance-namespace.ts";
 import { factsOf, isReadOperation, METHODS } from "../../namespace/operations/operations.ts";
+import type { WriteGate } from "../dir/concurrency/locks.ts";
 import { createExclusion } from "../dir/concurrency/thread-locks.ts";
-import type { WriteGate } from "../dir/concurrency/write-gate.ts";
 import { findEngine } from "../dir/engine/native/load.ts";
 import { checkReference, describeData, describesData } from "../dir/operations/tables/describe.ts";
 import { withData } from "../dir/operations/tables/open-data.ts";
@@ -37,7 +37,7 @@ import { ROW_OPERATIONS } from "./row-operations.ts";
 import { createSharedParts, openRowStorage } from "./row-storage.ts";
 import { createRowStorages } from "./row-storages.ts";
 import { createForeignTables, tendedIn } from "./upkeep/foreign-tables.ts";
-import { callOfUpkeep } from "./upkeep/own-call.ts";
+import { callOfUpkeep } from "./upkeep/walk-catalog.ts";
 import { createUpstreamVersions } from "./versions/upstream-versions.ts";
 
 export type { ComposedBackendOptions } from "./options.ts";

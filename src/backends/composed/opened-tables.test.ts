@@ -6,7 +6,7 @@ import { isLanceError } from "../../namespace/errors.ts";
 import type { DescribedTable, DescribedTables } from "./described-tables.ts";
 import { createOpenedTables } from "./opened-tables.ts";
 import type { RowStorages, WantedStorage } from "./row-storages.ts";
-import { vendedAccess } from "./vended-access.ts";
+import { vendedAccess } from "./storage-access.ts";
 
 const OWN = { aws_secret_access_key: "gateways", aws_endpoint: "https://own.example.com" };
 

@@ -3,14 +3,13 @@ import { isLanceError, LanceError } from "../../namespace/errors.ts";
 import { type Identifier, joinIdentifier } from "../../namespace/identifier.ts";
 import type { FoundTable } from "../dir/data/table-source.ts";
 import type { StorageOptions } from "../dir/stores/storage-options.ts";
-import { createLocationCheck } from "./allowed-locations.ts";
 import { callerOf, callOfJob, type DescribedTable, type DescribedTables } from "./described-tables.ts";
 import type { JobCall } from "./jobs/storage-jobs.ts";
 import type { KeptTable } from "./kept-table.ts";
 import type { ComposedBackendOptions } from "./options.ts";
 import type { RowStorage } from "./row-storage.ts";
 import type { AcquiredStorage, RowStorages } from "./row-storages.ts";
-import { vendedAccess } from "./vended-access.ts";
+import { createLocationCheck, vendedAccess } from "./storage-access.ts";
 
 /** A table of a call, in an opened storage. */
 export interface OpenedTable {

@@ -22,10 +22,10 @@ import { workLimitsOf } from "../dir/operations/work-limits.ts";
 import { openStore } from "../dir/stores/open-store.ts";
 import type { RenewOptions, StorageOptions } from "../dir/stores/storage-options.ts";
 import type { TableUpkeepContext } from "../dir/upkeep/optimize.ts";
-import { createBaseCheck } from "./allowed-locations.ts";
 import { type BoundTables, createBoundTables } from "./bound-tables.ts";
 import { createStorageJobs, type StorageJobs } from "./jobs/storage-jobs.ts";
 import type { ComposedBackendOptions } from "./options.ts";
+import { createBaseCheck } from "./storage-access.ts";
 import type { UpstreamVersions } from "./versions/upstream-versions.ts";
 
 /** An opened storage, with the operations on the data of its tables. */

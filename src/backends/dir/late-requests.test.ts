@@ -12,8 +12,8 @@ import {
 import { createMemoryStore, openFixture } from "../../../test/fixtures/dir/format.ts";
 import { createLateBucket } from "../../../test/support/late-bucket.ts";
 import { until } from "../../../test/support/until.ts";
-import { isEarlier } from "../../namespace/call/idempotency.ts";
 import { LanceError } from "../../namespace/errors.ts";
+import { isEarlier } from "../../namespace/lance-namespace.ts";
 import { createJournal } from "./batch/journal.ts";
 import { resolveAbandoned } from "./batch/resolve.ts";
 import { runBatch } from "./batch/run.ts";
@@ -21,7 +21,7 @@ import type { DatasetRef } from "./format/dataset.ts";
 import { createLocalStore } from "./format/local/local-store.ts";
 import { listTree, type ObjectStore } from "./format/storage.ts";
 import { deleteVersions } from "./format/versions/delete-versions.ts";
-import type { PreparedVersion } from "./format/versions/prepared-version.ts";
+import type { PreparedVersion } from "./format/versions/publish-version.ts";
 import { createTag, deleteTag, readTag, updateTag } from "./format/versions/refs/refs.ts";
 import { latestVersion } from "./format/versions/version-files.ts";
 import { createIdempotencyRecords } from "./idempotency/records.ts";

@@ -10,7 +10,7 @@ import { createLayout } from "./catalog/base/base-layout.ts";
 import { createCatalog } from "./catalog/catalog.ts";
 import { createManifestTable } from "./catalog/manifest/manifest-table.ts";
 import { PROPERTY_LIMITS } from "./catalog/state/properties-size.ts";
-import type { KeyedLocks } from "./concurrency/keyed-locks.ts";
+import type { KeyedLocks } from "./concurrency/locks.ts";
 import { createStaleness } from "./concurrency/shared-checks.ts";
 import { createExclusion } from "./concurrency/thread-locks.ts";
 import { createEngine } from "./engine/engine.ts";

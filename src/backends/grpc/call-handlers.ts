@@ -19,10 +19,9 @@ import { repeatableOf } from "../resilience/resilience.ts";
 import { toldToClient } from "../upstream-identity/identity.ts";
 import { hasNested } from "../upstream-identity/nested-context.ts";
 import { answerOf } from "./answer.ts";
-import type { Channel } from "./channel/channels.ts";
+import { type Channel, definitionOf } from "./channel/channels.ts";
 import { Patience } from "./channel/patience.ts";
 import { unreached, upstreamError } from "./errors.ts";
-import { definitionOf } from "./method-definition.ts";
 import {
   authorized,
   createWriterOf,

@@ -12,8 +12,7 @@ import {
 } from "../../gen/lance/namespace/v1/table_pb.ts";
 import { createAnswerBudget } from "../resilience/answer-budget.ts";
 import { answerOf } from "./answer.ts";
-import { createChannel } from "./channel/channels.ts";
-import { definitionOf } from "./method-definition.ts";
+import { createChannel, definitionOf } from "./channel/channels.ts";
 
 /** The shortest time that the library takes. */
 const IDLE_MS = 1_000;

@@ -11,11 +11,13 @@ import type { ResolveHost } from "../resilience/followed-hosts.ts";
 import { createOutageLog } from "../resilience/outage-log.ts";
 import type { ResiliencePolicy } from "../resilience/resilience.ts";
 import { createUpstreamCache, type UpstreamCacheLimits } from "../upstream-cache/cache.ts";
-import { createIdentity } from "../upstream-identity/create-identity.ts";
+import { createIdentity, keyOfCaller } from "../upstream-identity/create-identity.ts";
 import { createHeaderPolicy } from "../upstream-identity/headers.ts";
-import type { UpstreamIdentity, UpstreamIdentityOptions } from "../upstream-identity/identity.ts";
-import { keyOfCaller } from "../upstream-identity/key-of-caller.ts";
-import type { UpstreamTls } from "../upstream-identity/tls.ts";
+import type {
+  UpstreamIdentity,
+  UpstreamIdentityOptions,
+  UpstreamTls,
+} from "../upstream-identity/identity.ts";
 import { databasesOfUpstream } from "../upstream-identity/upstream-databases.ts";
 import { downloadHandler, unaryHandler, uploadHandler } from "./call-handlers.ts";
 import type { TimeLimits } from "./channel/patience.ts";

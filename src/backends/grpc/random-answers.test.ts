@@ -26,8 +26,7 @@ import type { LanceError } from "../../namespace/errors.ts";
 import { LateSignal } from "../../runtime/late-signal.ts";
 import { createAnswerBudget } from "../resilience/answer-budget.ts";
 import { answerOf, type PendingAnswer, type Running } from "./answer.ts";
-import { type Channel, createChannel } from "./channel/channels.ts";
-import { definitionOf } from "./method-definition.ts";
+import { type Channel, createChannel, definitionOf } from "./channel/channels.ts";
 
 const ROUNDS = Number(process.env["ANSWER_ROUNDS"] ?? 20);
 /** Calls at a time in each way, on one connection. */

@@ -14,7 +14,7 @@ import {
 import { isLanceError } from "../../namespace/errors.ts";
 import type { LanceNamespace } from "../../namespace/lance-namespace.ts";
 import type { ResolveHost } from "../resilience/followed-hosts.ts";
-import type { UpstreamTls } from "../upstream-identity/tls.ts";
+import type { UpstreamTls } from "../upstream-identity/identity.ts";
 import { createGrpcBackend } from "./index.ts";
 
 const log = pino({ level: "silent" });

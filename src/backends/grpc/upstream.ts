@@ -11,9 +11,8 @@ import {
   type UpstreamCredentials,
   type UpstreamIdentity,
 } from "../upstream-identity/identity.ts";
-import type { Channel } from "./channel/channels.ts";
+import { type Channel, definitionOf, knownFieldsWriter } from "./channel/channels.ts";
 import type { TimeLimits } from "./channel/patience.ts";
-import { definitionOf, knownFieldsWriter } from "./method-definition.ts";
 
 /** Context that the calls of a backend share. */
 export interface Upstream {

@@ -3,7 +3,7 @@ import type { UpstreamDecision } from "../../namespace/figures.ts";
 import type { Ending } from "../../runtime/late-signal.ts";
 import { traced } from "../../runtime/tracing.ts";
 import { Address, type AddressOptions } from "./address.ts";
-import { hedge } from "./hedge.ts";
+import { Budget, Delays, hedge, wait } from "./attempts.ts";
 import {
   type Attempt,
   type Endpoint,
@@ -17,7 +17,6 @@ import {
   refusal,
   withOutcome,
 } from "./resilience.ts";
-import { Budget, Delays, wait } from "./retries.ts";
 
 const nobody = () => {};
 

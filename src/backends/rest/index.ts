@@ -19,15 +19,14 @@ import { createResilience } from "../resilience/create-resilience.ts";
 import { createOutageLog, type OutageLog } from "../resilience/outage-log.ts";
 import type { Endpoint } from "../resilience/resilience.ts";
 import { createUpstreamCache } from "../upstream-cache/cache.ts";
-import { createIdentity } from "../upstream-identity/create-identity.ts";
+import { createIdentity, keyOfCaller } from "../upstream-identity/create-identity.ts";
 import { createHeaderPolicy } from "../upstream-identity/headers.ts";
-import { keyOfCaller } from "../upstream-identity/key-of-caller.ts";
 import { databasesOfUpstream } from "../upstream-identity/upstream-databases.ts";
 import { createLongReader } from "./bodies/long-answers.ts";
 import { createHandler } from "./handlers.ts";
 import type { RestBackendOptions } from "./options.ts";
-import { createPools } from "./transport/pools.ts";
 import type { UpstreamTransport } from "./transport/transport.ts";
+import { createPools } from "./transport/undici-transport.ts";
 import { createUpstreamCaller } from "./upstream-call.ts";
 
 export type { RestBackendOptions } from "./options.ts";

@@ -6,8 +6,11 @@ import type { KeyedCells } from "../../runtime/threads/keyed-cells.ts";
 import type { ResolveHost } from "../resilience/followed-hosts.ts";
 import type { ResiliencePolicy } from "../resilience/resilience.ts";
 import type { UpstreamCacheLimits } from "../upstream-cache/cache.ts";
-import type { UpstreamIdentity, UpstreamIdentityOptions } from "../upstream-identity/identity.ts";
-import type { UpstreamTls } from "../upstream-identity/tls.ts";
+import type {
+  UpstreamIdentity,
+  UpstreamIdentityOptions,
+  UpstreamTls,
+} from "../upstream-identity/identity.ts";
 
 /** Dialect of a REST upstream. Answers are read leniently in every dialect. */
 export type UpstreamDialect = "specification" | "lancedb";

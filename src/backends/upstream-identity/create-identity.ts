@@ -1,4 +1,5 @@
 import { hash } from "node:crypto";
+import type { Call } from "../../namespace/call/call.ts";
 import type { KeyedCells } from "../../runtime/threads/keyed-cells.ts";
 import {
   type CredentialHeaders,
@@ -41,4 +42,13 @@ function createServiceIdentity(apiKey: string | undefined, token: string | undef
     ...(apiKey !== undefined && { "x-api-key": apiKey }),
   };
   return { credentials: () => headers, refused: () => false, isOwn: true };
+}
+
+/**
+ * Returns the idempotency key for an upstream to which all callers may be the gateway: the same text of another caller is another key.
+ * Apart from the other headers, because clients in browsers have those, and no callers.
+ */
+export function keyOfCaller(key: string, { principal }: Call): string {
+  if (principal === undefined) return key;
+  return hash("sha256", JSON.stringify([principal.by, principal.name, key]));
 }

@@ -12,8 +12,8 @@ import {
 import type { Principal } from "../../namespace/call/principal.ts";
 import { isLanceError } from "../../namespace/errors.ts";
 import { resolveRequest, shareContext } from "../../pipeline/call/resolve.ts";
+import { keyOfCaller } from "./create-identity.ts";
 import { createHeaderPolicy, type HeaderPolicyOptions } from "./headers.ts";
-import { keyOfCaller } from "./key-of-caller.ts";
 
 const { describeTable, batchCommitTables } = LanceNamespaceService.method;
 

@@ -1,6 +1,17 @@
 import type { Call } from "../../namespace/call/call.ts";
 import { isLanceError, LanceError } from "../../namespace/errors.ts";
 
+/** TLS towards an upstream, in PEM. */
+export interface UpstreamTls {
+  /** Certificates of the authorities that may have signed the upstream's. Default: those of Node. */
+  readonly ca?: string | undefined;
+  /** The gateway's own certificate, with {@link key}, for an upstream that requires one. */
+  readonly cert?: string | undefined;
+  readonly key?: string | undefined;
+  /** Server name to request, which the upstream's certificate must have. Default: the host of the address. */
+  readonly serverName?: string | undefined;
+}
+
 /** Headers that identify the caller to an upstream; names in lower case. */
 export type CredentialHeaders = Readonly<Record<string, string>>;
 

@@ -7,9 +7,14 @@ import { createJsonEncoders } from "../../transcode/json/encode.ts";
 import { readConnection } from "../contexts.ts";
 import { confirm, YES_OPTION } from "../terminal/confirm.ts";
 import { forTerminal, itemJson, rowsFor } from "../terminal/terminal-text.ts";
-import { JSON_OPTION } from "./catalog.ts";
+import {
+  type CatalogAccess,
+  CONNECTION_OPTIONS,
+  type Connected,
+  JSON_OPTION,
+  withNamespace,
+} from "./catalog.ts";
 import type { CommandDefinition } from "./command.ts";
-import { type CatalogAccess, CONNECTION_OPTIONS, type Connected, withNamespace } from "./connection.ts";
 import { type ListForm, listText } from "./text-table.ts";
 
 type WithJson<T> = T & { readonly json: typeof JSON_OPTION };

@@ -15,10 +15,9 @@ import {
 } from "../contexts.ts";
 import { placeOf } from "../place.ts";
 import { confirm, YES_OPTION } from "../terminal/confirm.ts";
-import { JSON_OPTION } from "./catalog.ts";
+import { JSON_OPTION, PLACE_OPTIONS } from "./catalog.ts";
 import { jsonText } from "./catalog-command.ts";
 import type { CommandDefinition } from "./command.ts";
-import { PLACE_OPTIONS } from "./connection.ts";
 import { textTable } from "./text-table.ts";
 
 const ADD_OPTIONS = {

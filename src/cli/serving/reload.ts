@@ -3,7 +3,7 @@ import type { Configuration } from "../../config/configuration.ts";
 import type { ShownConfiguration, ShownValue } from "../../config/explain.ts";
 import { type Environment, UsageError } from "../../config/option-spec.ts";
 import { addSecrets } from "../../config/secrets.ts";
-import { refuseStrangers } from "../../gateway/access/exposure.ts";
+import { refuseStrangers } from "../../gateway/access/open-access.ts";
 import { planChanges } from "../../gateway/reload/plan-changes.ts";
 import type { RunningGateway } from "../../gateway/start-gateway.ts";
 import { follow, stampOfFiles } from "../../runtime/files/follow.ts";

@@ -8,7 +8,7 @@ import { type Environment, UsageError } from "../../config/option-spec.ts";
 import { SERVE_OPTIONS, type ServeOptions } from "../../config/options/groups.ts";
 import { secretsOf } from "../../config/secrets.ts";
 import { unknownVariables } from "../../config/serve-options.ts";
-import { refuseStrangers, travelsInTheClear } from "../../gateway/access/exposure.ts";
+import { refuseStrangers, travelsInTheClear } from "../../gateway/access/open-access.ts";
 import { prepareEngine } from "../../gateway/backends/open-backend.ts";
 import { STANDARD_OUTPUT } from "../../gateway/open-logs.ts";
 import type { RunningGateway } from "../../gateway/start-gateway.ts";

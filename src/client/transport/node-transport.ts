@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import type { UpstreamTransport } from "../../backends/rest/transport/transport.ts";
-import type { UpstreamTls } from "../../backends/upstream-identity/tls.ts";
+import type { UpstreamTls } from "../../backends/upstream-identity/identity.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import type { TlsFiles } from "../connections/properties.ts";
 import { createFetchTransport, type Fetch } from "./fetch-transport.ts";

@@ -1,7 +1,6 @@
 import type { OptionTable, OptionValues } from "../option-spec.ts";
-import { IDENTITY_OPTIONS } from "./access/identity.ts";
+import { IDENTITY_OPTIONS, VENDING_OPTIONS } from "./access/credentials.ts";
 import { SECURITY_OPTIONS, TLS_OPTIONS, TOKEN_OPTIONS } from "./access/security.ts";
-import { VENDING_OPTIONS } from "./access/vending.ts";
 import { CATALOG_OPTIONS } from "./catalog.ts";
 import { CACHE_OPTIONS, DIRECTORY_OPTIONS } from "./directory.ts";
 import { EVENT_OPTIONS } from "./events.ts";

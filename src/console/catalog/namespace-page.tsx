@@ -1,7 +1,15 @@
 import { useState } from "preact/hooks";
-import { catalogOf, inabilitiesOf, storageOf, supports, versionOf } from "../session/backend-facts.ts";
 import type { Connection } from "../session/connection.ts";
-import { permissionsOf, principalOf, TELL_PERMISSIONS } from "../session/permissions.ts";
+import {
+  catalogOf,
+  inabilitiesOf,
+  permissionsOf,
+  principalOf,
+  storageOf,
+  supports,
+  TELL_PERMISSIONS,
+  versionOf,
+} from "../session/told-facts.ts";
 import { ActionForm, Dialog, DropForm } from "../shell/dialog.tsx";
 import { Crumbs } from "../shell/header.tsx";
 import { useCall } from "../shell/hooks.ts";

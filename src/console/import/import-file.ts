@@ -2,7 +2,7 @@ import { type Schema, Table, tableFromIPC, tableToIPC } from "apache-arrow";
 import type { ArrowBytes } from "../../client/rows/arrow-input.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import type { Connection } from "../session/connection.ts";
-import { mostUploadBytes, TELL_PERMISSIONS } from "../session/permissions.ts";
+import { mostUploadBytes, TELL_PERMISSIONS } from "../session/told-facts.ts";
 import { formatBytes } from "../shell/format.ts";
 import { readFromWorker, runInWorker } from "../shell/worker.ts";
 import type { ConversionNews, ConversionTask, TextChoices } from "./convert-worker.ts";

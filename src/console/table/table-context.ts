@@ -1,5 +1,5 @@
 import type { Connection } from "../session/connection.ts";
-import type { Permissions } from "../session/permissions.ts";
+import type { Permissions } from "../session/told-facts.ts";
 import type { Params } from "../shell/route.ts";
 
 /** The state of a table that a page shows. */

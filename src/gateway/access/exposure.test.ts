@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "vitest";
 import { UsageError } from "../../config/option-spec.ts";
-import { refuseStrangers, travelsInTheClear } from "./exposure.ts";
+import { refuseStrangers, travelsInTheClear } from "./open-access.ts";
 
 const open = { auth: [], insecure: false } as const;
 

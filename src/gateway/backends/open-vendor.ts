@@ -1,8 +1,12 @@
 import type { Logger } from "pino";
 import { type BucketPlace, placeOf } from "../../backends/dir/stores/open-store.ts";
 import type { StorageOptions } from "../../backends/dir/stores/storage-options.ts";
-import type { StaticOptions } from "../../backends/dir/vending/static-options.ts";
-import { type CredentialSource, PERMISSIONS, type Vendor } from "../../backends/dir/vending/vendor.ts";
+import {
+  type CredentialSource,
+  PERMISSIONS,
+  type StaticOptions,
+  type Vendor,
+} from "../../backends/dir/vending/vendor.ts";
 import {
   checkKeys,
   expandVariables,
@@ -55,7 +59,7 @@ export async function openVendor(
 
 const SOURCES: Readonly<Record<Mode, (settings: Settings) => Promise<CredentialSource>>> = {
   async static({ options, place, environment }) {
-    const { createStaticSource } = await import("../../backends/dir/vending/static-options.ts");
+    const { createStaticSource } = await import("../../backends/dir/vending/vendor.ts");
     const file = required("static", "--vend-file", options.vendFile);
     const entries = await readVendFile(file, environment);
     const ofBucket = entries.filter(

@@ -5,7 +5,7 @@ import { openCounters } from "../../backends/dir/cache/counters.ts";
 import { type DiskSlots, openDiskSlots } from "../../backends/dir/cache/disk-slots.ts";
 import { startListener } from "../../backends/dir/cache/listener.ts";
 import { createChecksums, createEncryption } from "../../backends/dir/cache/record.ts";
-import { createStoreRegistry, type RegisteredStore } from "../../backends/dir/cache/store-registry.ts";
+import { createStoreRegistry, type RegisteredStore } from "../../backends/dir/cache/upstream.ts";
 
 // The program of the thread of the cache: a listener that the engine takes for an S3 service.
 

@@ -8,7 +8,7 @@ import type { Logger } from "pino";
 import { openCounters } from "../../backends/dir/cache/counters.ts";
 import { openCacheDirectory } from "../../backends/dir/cache/disk-slots.ts";
 import type { CacheAccess } from "../../backends/dir/cache/join-cache.ts";
-import type { RegisteredStore } from "../../backends/dir/cache/store-registry.ts";
+import type { RegisteredStore } from "../../backends/dir/cache/upstream.ts";
 import type { Databases } from "../../config/configuration.ts";
 import { backendKindOf, UsageError } from "../../config/option-spec.ts";
 import type { ServeOptions } from "../../config/options/groups.ts";

@@ -1,5 +1,5 @@
 import { create, type DescMessage, type Message } from "@bufbuild/protobuf";
-import { toIpcFile } from "../../arrow/ipc/file.ts";
+import { toIpcFile, toIpcStream } from "../../arrow/ipc/file.ts";
 import {
   ARROW_FILE,
   ARROW_STREAM,
@@ -7,7 +7,6 @@ import {
   acceptedRows,
   ROW_TYPES,
 } from "../../arrow/ipc/ipc-forms.ts";
-import { toIpcStream } from "../../arrow/ipc/to-stream.ts";
 import { type RowsForm, toJsonRows } from "../../arrow/rows/json-rows.ts";
 import { wholeMessages } from "../../arrow/rows/whole-messages.ts";
 import type { HttpBody } from "../../gen/google/api/httpbody_pb.ts";

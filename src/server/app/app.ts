@@ -12,12 +12,12 @@ import { LanceError } from "../../namespace/errors.ts";
 import { createRefuseCall } from "../../wires/connect/plugin.ts";
 import {
   createErrorHandler,
+  createTargetRewrite,
   type HttpWiresOptions,
   httpWires,
   passBodiesOn,
 } from "../../wires/http-wires.ts";
 import { MCP_PATH, type McpEndpoint, mcpPlugin } from "../../wires/mcp.ts";
-import { createTargetRewrite } from "../../wires/rest/target-rewrite.ts";
 import { requestIdOf } from "../../wires/rpc.ts";
 import { addBrowserGuard, type HostCheck } from "./browser-guard.ts";
 import { type ConsoleOptions, consolePlugin } from "./console-pages.ts";

@@ -12,7 +12,7 @@ import { inSlices } from "../../runtime/pace.ts";
 import { SMALL_JSON_BYTES, scanJson } from "../../transcode/json/scan.ts";
 import { scanBinary } from "../binary-budget.ts";
 import { encodeFrame, encodeFramePieces, type Frame, FrameReader, tooLarge } from "../grpc/frame.ts";
-import { unpack } from "../grpc/gzip.ts";
+import { unpack } from "../grpc/message.ts";
 import { FREE_BYTES, lateMessage, MESSAGE_MS } from "../limits.ts";
 
 /** Encodings of messages. */

@@ -10,8 +10,7 @@ import type { ByteHold } from "../../namespace/memory/byte-budget.ts";
 import type { NoteRefusal } from "../../pipeline/records/refusals.ts";
 import { changeWriteErrors } from "../../runtime/internals/stream-methods.ts";
 import { stopReading } from "../grpc/server-call.ts";
-import { isGone, isHttp2, withoutQuery } from "../rest/http.ts";
-import { discardBody } from "../rest/linger.ts";
+import { discardBody, isGone, isHttp2, withoutQuery } from "../rest/http.ts";
 
 /** Refusals by the library itself, by the status of its answer. */
 const REFUSALS: ReadonlyMap<number, ErrorName> = new Map<number, ErrorName>([

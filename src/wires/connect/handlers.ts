@@ -14,8 +14,7 @@ import { createLoopPace, type LoopPace, UNPACED } from "../../runtime/loop-pace.
 import { originOf } from "../arrival.ts";
 import { binaryType, decodeText, inTextMode, isTextMode } from "../grpc/web-text.ts";
 import { DEFAULT_SILENCE_MS, stalled, takenBody } from "../limits.ts";
-import { contentLength, flattenHeaders, hasBody, isHttp2 } from "../rest/http.ts";
-import { discardBody, hasLongRest } from "../rest/linger.ts";
+import { contentLength, discardBody, flattenHeaders, hasBody, hasLongRest, isHttp2 } from "../rest/http.ts";
 import type { Rpc } from "../rpc.ts";
 import { addRpc, type ConnectCallOptions, connectErrorOf } from "./call.ts";
 import {

@@ -7,7 +7,7 @@ import { encodeJsonSteps, encodeSteps } from "../../namespace/messages/message-s
 import { bytesIn } from "../../runtime/byte-memory.ts";
 import { inSlices } from "../../runtime/pace.ts";
 import { encodeFramePieces } from "../grpc/frame.ts";
-import { acceptsGzip, packPieces } from "../grpc/gzip.ts";
+import { acceptsGzip, packPieces } from "../grpc/message.ts";
 import type { Codec } from "./codec.ts";
 
 /** How a long answer is encoded. */

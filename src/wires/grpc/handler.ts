@@ -14,7 +14,7 @@ import { noteCall, originOf } from "../arrival.ts";
 import { timeAllowed } from "../deadline.ts";
 import { DEFAULT_SILENCE_MS, FREE_BYTES } from "../limits.ts";
 import { pathOf, type Rpc } from "../rpc.ts";
-import { ACCEPTED_ENCODINGS, acceptsGzip } from "./gzip.ts";
+import { ACCEPTED_ENCODINGS, acceptsGzip } from "./message.ts";
 import { type Served, ServerCall, stopReading } from "./server-call.ts";
 import type { ErrorDetails } from "./status.ts";
 import { serveStream } from "./stream.ts";

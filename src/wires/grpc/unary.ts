@@ -7,8 +7,7 @@ import { bytesIn } from "../../runtime/byte-memory.ts";
 import { inSlices } from "../../runtime/pace.ts";
 import { cardinalityError, type UnaryRpc } from "../rpc.ts";
 import { encodeFrame, encodeFramePieces, type Frame, FrameReader } from "./frame.ts";
-import { pack, packPieces } from "./gzip.ts";
-import { decode, plainData, truncated } from "./message.ts";
+import { decode, pack, packPieces, plainData, truncated } from "./message.ts";
 import type { Served } from "./server-call.ts";
 
 /** Serves a call with a single request and a single response; this path must be cheap. */

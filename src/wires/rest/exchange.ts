@@ -20,14 +20,15 @@ import { DEFAULT_SILENCE_MS, onStalledEnd, takenBody } from "../limits.ts";
 import { BodyWriter } from "./body-writer.ts";
 import {
   connectionOf,
+  discardBody,
   errorText,
+  hasLongRest,
   isHttp2,
   knownError,
   type RestRequest,
   type RestResponse,
   splitTarget,
 } from "./http.ts";
-import { discardBody, hasLongRest } from "./linger.ts";
 
 /** Headers that belong to the wire or the connection; a call cannot set them. */
 const RESERVED =

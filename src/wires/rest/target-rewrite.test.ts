@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import { createTranscoder } from "../../transcode/transcoder.ts";
-import { createTargetRewrite } from "./target-rewrite.ts";
+import { createTargetRewrite } from "../http-wires.ts";
 
 const rewrite = createTargetRewrite([createTranscoder([LanceNamespaceService])]);
 

@@ -4,9 +4,9 @@ import { createBlockCache } from "../../../src/backends/dir/cache/block-cache.ts
 import { cacheableKindOf } from "../../../src/backends/dir/cache/cacheable.ts";
 import { openCounters } from "../../../src/backends/dir/cache/counters.ts";
 import { openDiskSlots } from "../../../src/backends/dir/cache/disk-slots.ts";
-import { parseRange } from "../../../src/backends/dir/cache/ranges.ts";
 import { createReadThrough } from "../../../src/backends/dir/cache/read-through.ts";
 import type { Seal } from "../../../src/backends/dir/cache/record.ts";
+import { parseRange } from "../../../src/backends/dir/cache/s3-request.ts";
 import { noteWrites } from "../../../src/backends/dir/cache/written-objects.ts";
 import type { Random } from "../../support/random.ts";
 import { BLOCK_BYTES } from "./damage-files.ts";

@@ -11,8 +11,8 @@ import { createResilience } from "../../resilience/create-resilience.ts";
 import { lostAnswer, type Repeatable, type ResiliencePolicy } from "../../resilience/resilience.ts";
 import { type ErrorFacts, errorOfAnswer, errorOfFailure } from "../../rest/errors.ts";
 import type { HttpTransportOptions } from "../../rest/options.ts";
-import { createPools } from "../../rest/transport/pools.ts";
 import type { UpstreamResponse } from "../../rest/transport/transport.ts";
+import { createPools } from "../../rest/transport/undici-transport.ts";
 import { createIdentity } from "../../upstream-identity/create-identity.ts";
 import { createHeaderPolicy, inTrace } from "../../upstream-identity/headers.ts";
 import {

@@ -14,8 +14,7 @@ import { createUpkeepLeases } from "../../dir/upkeep/lease.ts";
 import type { TendedTable, UpkeepTables } from "../../dir/upkeep/upkeep-tables.ts";
 import { type OpenedTable, using } from "../opened-tables.ts";
 import type { RowStorage } from "../row-storage.ts";
-import { callOfUpkeep } from "./own-call.ts";
-import { walkCatalog } from "./walk-catalog.ts";
+import { callOfUpkeep, walkCatalog } from "./walk-catalog.ts";
 
 /** Options of {@link createForeignTables}. */
 export interface ForeignTablesOptions {

@@ -1,13 +1,42 @@
+import { randomUUID } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import type { Logger } from "pino";
 import { ListNamespacesRequestSchema } from "../../../gen/lance/namespace/v1/namespace_pb.ts";
 import { ListTablesRequestSchema } from "../../../gen/lance/namespace/v1/table_pb.ts";
+import { type Call, createCall } from "../../../namespace/call/call.ts";
 import { isLanceError, LanceError } from "../../../namespace/errors.ts";
 import { type Identifier, joinIdentifier } from "../../../namespace/identifier.ts";
 import type { Backend } from "../../../namespace/lance-namespace.ts";
+import { METHODS } from "../../../namespace/operations/operations.ts";
 import { pagesOf } from "../../../namespace/page-progress.ts";
 import { whileWaiting } from "../../../runtime/promises.ts";
-import { callOfUpkeep } from "./own-call.ts";
+
+const NO_SIGNAL = new AbortController().signal;
+
+/**
+ * Creates a call that no client has sent: the upstream sees the gateway's own credentials, if it has any.
+ *
+ * @param signal ends it. Default: it has no end
+ */
+export function callOfUpkeep(
+  method: keyof typeof METHODS,
+  id: Identifier,
+  log: Logger,
+  signal: AbortSignal = NO_SIGNAL,
+): Call {
+  const call = createCall({
+    method: METHODS[method],
+    protocol: "rest",
+    requestId: randomUUID(),
+    headers: Object.create(null),
+    signal,
+    deadline: undefined,
+    accept: undefined,
+    log,
+  });
+  call.id = id;
+  return call;
+}
 
 /** Options of {@link walkCatalog}. */
 export interface WalkOptions {

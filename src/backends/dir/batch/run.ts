@@ -11,7 +11,7 @@ import { afterChange } from "../format/changes/after-change.ts";
 import type { DatasetRef } from "../format/dataset.ts";
 import { UnsyncedError } from "../format/local/local-errors.ts";
 import type { VersionRange } from "../format/versions/delete-versions.ts";
-import { type PreparedVersion, publishPrepared } from "../format/versions/prepared-version.ts";
+import { type PreparedVersion, publishPrepared } from "../format/versions/publish-version.ts";
 import { departuresOf, markDepartures, sameDepartures } from "./departures.ts";
 import { digestOf, type IntendedDataset, type IntendedDeletion, type Intent } from "./intent.ts";
 import type { ChangeContext, OwnIntent } from "./journal.ts";

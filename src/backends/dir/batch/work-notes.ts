@@ -1,8 +1,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import { keyIn, type ObjectStore } from "../format/storage.ts";
 import type { StorageClock } from "../format/storage-clock.ts";
-import { createNotes } from "../ownership/notes.ts";
-import { type Owner, THIS_PROCESS } from "../ownership/owner.ts";
+import { createNotes, type Owner, THIS_PROCESS } from "../ownership/owner.ts";
 
 /**
  * Notes of long work on tables, which show that something may still be written to a location. The directory of a

@@ -3,8 +3,8 @@ import { putNewest } from "../../../runtime/collections.ts";
 import type { BlockCache } from "./block-cache.ts";
 import { hasCustomerKey } from "./cacheable.ts";
 import type { CacheCounters } from "./counters.ts";
-import { parseRange, rangeWithin } from "./ranges.ts";
 import type { ObjectFacts } from "./record.ts";
+import { parseRange, rangeWithin } from "./s3-request.ts";
 
 /** Answers to reads whose blocks are in memory. */
 export interface KeptAnswers {

@@ -9,9 +9,8 @@ import { cacheableKindOf } from "./cacheable.ts";
 import type { CacheControl, CachedFiles } from "./control.ts";
 import type { CacheCounters } from "./counters.ts";
 import { createKeptAnswers, headersOf, isPlainRead, writeHeadOf } from "./kept-answers.ts";
-import { parseRange } from "./ranges.ts";
 import { type CachedRead, createReadThrough, RefusedError, UncacheableError } from "./read-through.ts";
-import { createSignatureCheck } from "./signature.ts";
+import { createSignatureCheck, parseRange } from "./s3-request.ts";
 import type { Upstream, UpstreamRequest } from "./upstream.ts";
 import { noteWrites } from "./written-objects.ts";
 

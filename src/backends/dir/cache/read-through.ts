@@ -1,10 +1,9 @@
-import { pacedBody, readPaced } from "../stores/paced-body.ts";
+import { pacedBody, readPaced } from "../stores/time-limits.ts";
 import type { BlockCache, CachedObject } from "./block-cache.ts";
-import type { CacheableKind } from "./cacheable.ts";
-import { hasCustomerKey } from "./cacheable.ts";
+import { type CacheableKind, hasCustomerKey } from "./cacheable.ts";
 import type { CacheCounters } from "./counters.ts";
-import { type AskedRange, parseContentRange, rangeWithin } from "./ranges.ts";
 import { MAX_TAG_BYTES, type ObjectFacts } from "./record.ts";
+import { type AskedRange, parseContentRange, rangeWithin } from "./s3-request.ts";
 import type { Upstream, UpstreamAnswer } from "./upstream.ts";
 
 /** A read of a part of an object. */

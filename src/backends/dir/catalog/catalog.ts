@@ -5,7 +5,7 @@ import type { BackendFigures } from "../../../namespace/figures.ts";
 import { startStopwatch } from "../../../runtime/clocks.ts";
 import { createSharedCheck } from "../../../runtime/promises.ts";
 import { traced } from "../../../runtime/tracing.ts";
-import { createKeyedLocks } from "../concurrency/keyed-locks.ts";
+import { createKeyedLocks } from "../concurrency/locks.ts";
 import { allowStaleness, createOverlappingCheck, createStaleness } from "../concurrency/shared-checks.ts";
 import { UnsyncedError } from "../format/local/local-errors.ts";
 import { createForgettable, createGroupCommits, type TakeTurn, withRetries } from "./commits/commit-group.ts";

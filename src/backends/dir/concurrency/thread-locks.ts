@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import threads from "node:worker_threads";
-import { createKeyedLocks, type KeyedLocks } from "./keyed-locks.ts";
-import { createWriteGate, type WriteGate } from "./write-gate.ts";
+import { createKeyedLocks, createWriteGate, type KeyedLocks, type WriteGate } from "./locks.ts";
 
 /** Whether locks hold for all threads of a process, which older versions of Node lack. */
 export const HAS_THREAD_LOCKS = "locks" in threads;

@@ -1,7 +1,6 @@
 import type { Logger } from "pino";
-import type { KeyedLocks } from "../concurrency/keyed-locks.ts";
+import type { KeyedLocks, WriteGate } from "../concurrency/locks.ts";
 import type { Turns } from "../concurrency/turns.ts";
-import type { WriteGate } from "../concurrency/write-gate.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { ObjectStore } from "../format/storage.ts";
 import type { TableSource } from "./table-source.ts";

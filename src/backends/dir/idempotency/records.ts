@@ -1,13 +1,13 @@
 import { randomUUID } from "node:crypto";
 import type { Logger } from "pino";
+import { type ErrorName, LanceError } from "../../../namespace/errors.ts";
 import {
   type EarlierCall,
   type IdempotencyRecords,
   isEarlier,
   type KeptOutcome,
   type TakenKey,
-} from "../../../namespace/call/idempotency.ts";
-import { type ErrorName, LanceError } from "../../../namespace/errors.ts";
+} from "../../../namespace/lance-namespace.ts";
 import { damagedFile, parseJsonFile } from "../format/files/damaged-file.ts";
 import { keyIn, listNames, type ObjectStore } from "../format/storage.ts";
 import type { StorageClock } from "../format/storage-clock.ts";

@@ -1,14 +1,12 @@
 import { randomUUID } from "node:crypto";
-import type { ChangeContext } from "../batch/journal.ts";
-import { INTENTS_DIRECTORY } from "../batch/journal.ts";
+import { type ChangeContext, INTENTS_DIRECTORY } from "../batch/journal.ts";
 import { resolvePending } from "../batch/resolve.ts";
 import { WORK_DIRECTORY } from "../batch/work-notes.ts";
 import type { TableContext } from "../catalog/catalog-context.ts";
 import { MANIFEST_NAME } from "../catalog/manifest/manifest-table.ts";
 import type { CatalogView } from "../catalog/state/view.ts";
-import { measure } from "../format/files/extent.ts";
 import { keyIn, listNames, type ObjectEntry } from "../format/storage.ts";
-import { hasOtherFiles, isTableFile } from "../format/table-files.ts";
+import { hasOtherFiles, isTableFile, measure } from "../format/table-files.ts";
 import { openFunctionsOf } from "../function-homes.ts";
 import { findOldDays } from "../idempotency/records.ts";
 import { findJobFiles, JOBS_DIRECTORY } from "../jobs/store.ts";

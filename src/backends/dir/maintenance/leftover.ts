@@ -1,6 +1,6 @@
 import type { TableContext } from "../catalog/catalog-context.ts";
-import { measure } from "../format/files/extent.ts";
 import { keyIn } from "../format/storage.ts";
+import { measure } from "../format/table-files.ts";
 
 /** Kinds of leftovers of crashes, and their explanations. */
 export const LEFTOVER_KINDS = {

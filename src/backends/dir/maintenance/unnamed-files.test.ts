@@ -8,7 +8,7 @@ import { BasePathSchema, type Manifest } from "../../../gen/lance/format/table_p
 import { InsertMode } from "../../../gen/lance/namespace/v1/data_pb.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import { type DatasetRef, manifestKey } from "../format/dataset.ts";
-import { copyMessage } from "../format/files/copy-message.ts";
+import { copyMessage } from "../format/files/manifest.ts";
 import { buildManifestFile } from "../format/files/manifest-file.ts";
 import { createLocalStore } from "../format/local/local-store.ts";
 import type { ObjectStore } from "../format/storage.ts";

@@ -2,8 +2,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { subscribe } from "node:diagnostics_channel";
 import type { ClientRequest, IncomingMessage } from "node:http";
 import { within } from "../../../runtime/promises.ts";
-import { MAX_ANSWER_BYTES, tooLong } from "./paced-body.ts";
-import { lateError } from "./time-limits.ts";
+import { lateError, MAX_ANSWER_BYTES, tooLong } from "./time-limits.ts";
 
 /** Bounds of the requests that are made in a context. */
 export interface Bounds {

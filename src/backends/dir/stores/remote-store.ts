@@ -1,11 +1,9 @@
 import { LanceError } from "../../../namespace/errors.ts";
-import { hedge } from "../../resilience/hedge.ts";
-import { Budget } from "../../resilience/retries.ts";
+import { Budget, hedge } from "../../resilience/attempts.ts";
 import { forEachOf } from "../concurrency/for-each.ts";
 import { damagedFile } from "../format/files/damaged-file.ts";
 import type { ObjectEntry, ObjectStore } from "../format/storage.ts";
-import type { Bucket, BucketPage, ListedObject } from "./bucket.ts";
-import { conditionally } from "./bucket.ts";
+import { type Bucket, type BucketPage, conditionally, type ListedObject } from "./bucket.ts";
 import type { StorageOptions } from "./storage-options.ts";
 import { transferMs } from "./time-limits.ts";
 

@@ -16,7 +16,7 @@ import { type SimulatedDriver, simulateDriver } from "../../../../test/fixtures/
 import { until } from "../../../../test/support/until.ts";
 import type { Manifest } from "../../../gen/lance/format/table_pb.ts";
 import { type DatasetRef, manifestName } from "../format/dataset.ts";
-import { copyMessage } from "../format/files/copy-message.ts";
+import { copyMessage } from "../format/files/manifest.ts";
 import { buildManifestFile, readSection } from "../format/files/manifest-file.ts";
 import { createLocalStore } from "../format/local/local-store.ts";
 import { readTransactionMessage } from "../format/versions/transaction-records.ts";

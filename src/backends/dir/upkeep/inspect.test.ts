@@ -7,7 +7,7 @@ import { openClient, temporaryDirectory } from "../../../../test/fixtures/dir/di
 import { rows } from "../../../../test/fixtures/dir/rows.ts";
 import { Transaction_CreateIndexSchema } from "../../../gen/lance/format/transaction_pb.ts";
 import { commitChange } from "../format/changes/commit.ts";
-import { copyMessage } from "../format/files/copy-message.ts";
+import { copyMessage } from "../format/files/manifest.ts";
 import { createLocalStore } from "../format/local/local-store.ts";
 import { inspectTable, needOf, type TableFacts } from "./inspect.ts";
 import { DEFAULT_POLICY } from "./policy.ts";

@@ -5,8 +5,13 @@ import { failsWith } from "../../../../test/fixtures/dir/directory-backend.ts";
 import { startFake } from "../../../../test/fixtures/dir/stores.ts";
 import { type Action, allows, type Role } from "../../../namespace/call/principal.ts";
 import { LanceError } from "../../../namespace/errors.ts";
-import { createStaticSource, type StaticOptions } from "./static-options.ts";
-import { type CredentialSource, createVendor, type VendorOptions } from "./vendor.ts";
+import {
+  type CredentialSource,
+  createStaticSource,
+  createVendor,
+  type StaticOptions,
+  type VendorOptions,
+} from "./vendor.ts";
 
 const LIFE = 3_600_000;
 

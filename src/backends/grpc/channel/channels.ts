@@ -1,22 +1,48 @@
 import { isIP } from "node:net";
 import { checkServerIdentity, type PeerCertificate } from "node:tls";
-import { create } from "@bufbuild/protobuf";
+import { create, type DescMethod, fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
 import {
   type ChannelCredentials,
   Client,
   type ClientOptions,
   connectivityState,
   credentials,
+  type MethodDefinition,
 } from "@grpc/grpc-js";
 import { Health, HealthCheckRequestSchema } from "../../../gen/grpc/health/v1/health_pb.ts";
 import type { ByteBudget } from "../../../namespace/memory/byte-budget.ts";
 import { Gate, type GateLimits } from "../../resilience/gate.ts";
-import type { UpstreamTls } from "../../upstream-identity/tls.ts";
+import type { UpstreamTls } from "../../upstream-identity/identity.ts";
 import type { PendingAnswer, Running } from "../answer.ts";
 import { unreached } from "../errors.ts";
-import { definitionOf } from "../method-definition.ts";
 import { startUnary, type UnaryCall } from "../unary-call.ts";
 import { createPickedServers } from "./picked-servers.ts";
+
+/** Returns the description of a method for grpc-js. */
+export function definitionOf(method: DescMethod): MethodDefinition<Message, Message> {
+  const { input, output } = method;
+  return {
+    path: `/${method.parent.typeName}/${method.name}`,
+    requestStream: method.methodKind === "client_streaming",
+    responseStream: method.methodKind === "server_streaming",
+    requestSerialize: (message) => toBuffer(toBinary(input, message)),
+    requestDeserialize: (bytes) => fromBinary(input, bytes),
+    responseSerialize: (message) => toBuffer(toBinary(output, message)),
+    responseDeserialize: (bytes) => fromBinary(output, bytes),
+  };
+}
+
+/**
+ * Returns the function that encodes requests without the fields that the gateway does not know: a newer server could read another
+ * object in them than those about which the gateway has decided.
+ */
+export function knownFieldsWriter({ input }: DescMethod): (message: Message) => Buffer {
+  return (message) => toBuffer(toBinary(input, message, { writeUnknownFields: false }));
+}
+
+function toBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
 
 /** Options of {@link createChannel}, in addition to its address. */
 export interface ChannelOptions {

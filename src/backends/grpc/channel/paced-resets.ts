@@ -11,8 +11,8 @@ import {
   unreadBytesOf,
 } from "../../../runtime/internals/grpc-connection.ts";
 import { ANSWERS_CROWDED, FREE_ANSWER_BYTES } from "../../resilience/answer-budget.ts";
+import { Budget } from "../../resilience/attempts.ts";
 import type { Gate } from "../../resilience/gate.ts";
-import { Budget } from "../../resilience/retries.ts";
 
 const paced = new WeakSet<CallMaker>();
 

@@ -14,8 +14,7 @@ import {
 } from "../../resilience/followed-hosts.ts";
 import type { OutageLog } from "../../resilience/outage-log.ts";
 import type { Endpoint } from "../../resilience/resilience.ts";
-import { definitionOf } from "../method-definition.ts";
-import { type Channel, type ChannelOptions, createChannel, hostOf } from "./channels.ts";
+import { type Channel, type ChannelOptions, createChannel, definitionOf, hostOf } from "./channels.ts";
 
 /** Options of {@link createServers}. */
 export interface ServersOptions extends ChannelOptions {

@@ -1,7 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { type FileHandle, link, open, rename, rm, stat } from "node:fs/promises";
-import { toIpcFile } from "../../../arrow/ipc/file.ts";
-import { toIpcStream } from "../../../arrow/ipc/to-stream.ts";
+import { toIpcFile, toIpcStream } from "../../../arrow/ipc/file.ts";
 import { toCsv } from "../../../arrow/rows/csv-rows.ts";
 import { toJsonRows } from "../../../arrow/rows/json-rows.ts";
 import { parsePath, pathText } from "../../../client/object-path.ts";

@@ -14,9 +14,16 @@ import { isLanceError } from "../../../namespace/errors.ts";
 import { placeOf } from "../../place.ts";
 import { confirm, YES_OPTION } from "../../terminal/confirm.ts";
 import { jsonText } from "../../terminal/terminal-text.ts";
-import { type CatalogChoice, JSON_OPTION, ROOT_OPTIONS, readPlace, withCatalog } from "../catalog.ts";
+import {
+  type CatalogChoice,
+  JSON_OPTION,
+  PLACE_OPTIONS,
+  ROOT_OPTIONS,
+  readPlace,
+  withCatalog,
+  withNamespace,
+} from "../catalog.ts";
 import type { CommandDefinition } from "../command.ts";
-import { PLACE_OPTIONS, withNamespace } from "../connection.ts";
 import { sizeText, textTable } from "../text-table.ts";
 import { tablesBelow } from "./optimize.ts";
 

@@ -12,9 +12,16 @@ import type { Identifier } from "../../../namespace/identifier.ts";
 import { placeOf } from "../../place.ts";
 import { confirm, YES_OPTION } from "../../terminal/confirm.ts";
 import { jsonText } from "../../terminal/terminal-text.ts";
-import { JSON_OPTION, ROOT_OPTIONS, readPlace, requireDirectory, withCatalog } from "../catalog.ts";
+import {
+  JSON_OPTION,
+  PLACE_OPTIONS,
+  ROOT_OPTIONS,
+  readPlace,
+  requireDirectory,
+  withCatalog,
+  withNamespace,
+} from "../catalog.ts";
 import type { CommandDefinition } from "../command.ts";
-import { PLACE_OPTIONS, withNamespace } from "../connection.ts";
 import { sizeText, textTable } from "../text-table.ts";
 
 const OPTIONS = {

@@ -2,8 +2,7 @@ import type { DataFragment, Manifest } from "../../../../gen/lance/format/table_
 import { ITEMS_PER_STEP, type Steps } from "../../../../runtime/pace.ts";
 import { type StoredRow, toStored } from "../state/rows/stored-row.ts";
 import type { Changes } from "../state/view.ts";
-import type { BaseState } from "./commit-base.ts";
-import { isPlainFragment, type RowFormat } from "./row-fragment.ts";
+import { type BaseState, isPlainFragment, type RowFormat } from "./commit-base.ts";
 
 /** Effect of a commit on the fragments of the manifest table. */
 export interface CommitPlan {

@@ -2,9 +2,8 @@ import type { DataFragment, Manifest } from "../../../../gen/lance/format/table_
 import type { DatasetRef } from "../../format/dataset.ts";
 import { deletionKey, newDeletionFile } from "../../format/files/deletion-file.ts";
 import type { StoredRow } from "../state/rows/stored-row.ts";
-import type { BaseState } from "./commit-base.ts";
+import { type BaseState, fileNameOf } from "./commit-base.ts";
 import { liveRows, StateMismatch } from "./commit-plan.ts";
-import { fileNameOf } from "./row-fragment.ts";
 
 /** The rows of plain fragments: those of the last commits from memory, the others from the state. */
 export interface FragmentRows {

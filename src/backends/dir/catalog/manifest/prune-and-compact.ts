@@ -6,8 +6,8 @@ import type { StorageClock } from "../../format/storage-clock.ts";
 import type { KnownVersions } from "../../format/versions/examine-versions.ts";
 import { pruneVersions } from "../../format/versions/prune.ts";
 import type { Chore } from "./background.ts";
+import { isPlainFragment, rowFormatOf } from "./commit-base.ts";
 import { liveRows, REWRITE_BELOW_ROWS } from "./commit-plan.ts";
-import { isPlainFragment, rowFormatOf } from "./row-fragment.ts";
 
 /** Number of the newest versions of the manifest that are kept. */
 export const KEEP_VERSIONS = 20;

@@ -14,7 +14,14 @@ import { latestVersion, readVersion, readVersionIfThere } from "../../format/ver
 import type { StoredRow } from "../state/rows/stored-row.ts";
 import { inSlicesOn, StateChanged } from "../state/steps.ts";
 import { type Changes, NO_VERDICTS, type VerdictChange, withVerdicts } from "../state/view.ts";
-import type { BaseState, CommitBase } from "./commit-base.ts";
+import {
+  type BaseState,
+  type CommitBase,
+  encodeFragment,
+  fileNameOf,
+  type RowFormat,
+  rowFormatOf,
+} from "./commit-base.ts";
 import { planCommit } from "./commit-plan.ts";
 import type { EngineFormat } from "./engine-access.ts";
 import { createFragmentRows, type ThinnedFragment, thinFragment, writeDeletions } from "./fragment-rows.ts";
@@ -26,7 +33,6 @@ import {
   type PreparedCommit,
 } from "./prepared-commit.ts";
 import { KEEP_VERSIONS, markGaps } from "./prune-and-compact.ts";
-import { encodeFragment, fileNameOf, type RowFormat, rowFormatOf } from "./row-fragment.ts";
 
 /** Writes commits of the manifest table. */
 export interface ManifestWriter {

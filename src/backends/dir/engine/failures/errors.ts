@@ -3,8 +3,7 @@ import { IN_LOG, isLanceError, LanceError } from "../../../../namespace/errors.t
 import type { NativeTable } from "../native/native.ts";
 import { withoutBracketsAround } from "../sql/tree.ts";
 import { withoutSeparators } from "../workarounds/joined-lists/in-lists.ts";
-import { FIRST_MEANINGS, MEANINGS, type Meaning, UNKNOWN } from "./meanings.ts";
-import { relayedError } from "./relayed.ts";
+import { FIRST_MEANINGS, MEANINGS, type Meaning, relayedError, UNKNOWN } from "./meanings.ts";
 
 /**
  * Returns the error that a failure of the engine represents; an unknown failure becomes Internal, with the cause.

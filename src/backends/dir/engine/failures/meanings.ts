@@ -1,4 +1,6 @@
-import { type ErrorName, IN_LOG } from "../../../../namespace/errors.ts";
+import { randomUUID } from "node:crypto";
+import { type ErrorName, IN_LOG, type LanceError } from "../../../../namespace/errors.ts";
+import { putNewest } from "../../../../runtime/collections.ts";
 
 /** The error that a text of the engine represents. `$1` in the message is the pattern's first group. Default of the message: the text's first sentence. */
 export type Meaning = readonly [pattern: RegExp, name: ErrorName, message?: string];
@@ -201,3 +203,22 @@ export const MEANINGS: readonly Meaning[] = [
     "InvalidInput",
   ],
 ];
+
+/** Errors that the engine was told, by ids. */
+const relayed = new Map<string, LanceError>();
+
+/** Maximum number of errors that are remembered: the engine repeats them at once, if at all. */
+const MAX_RELAYED = 1_000;
+
+/** Returns a text that represents an error. The engine repeats it, among others, when it fails with the error. */
+export function relay(error: LanceError): string {
+  const id = randomUUID();
+  putNewest(relayed, id, error, MAX_RELAYED);
+  return `relayed failure ${id}`;
+}
+
+/** Returns the error that a text of the engine represents; undefined for any other text. */
+export function relayedError(text: string): LanceError | undefined {
+  const id = /relayed failure ([0-9a-f-]{36})/.exec(text)?.[1];
+  return id === undefined ? undefined : relayed.get(id);
+}

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { test } from "vitest";
 import { isLanceError } from "../../../../namespace/errors.ts";
-import { checkExpression } from "./sql.ts";
+import { checkExpression } from "./predicate.ts";
 
 /** Half of the levels at which the engine's stack was seen to overflow (docs/adr/0034). */
 const SAFE_LEVELS = 250;

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "vitest";
 import { failsWith } from "../../../../../test/fixtures/dir/directory-backend.ts";
-import { checkExpressions } from "./predicate.ts";
-import { checkExpression } from "./sql.ts";
+import { checkExpression, checkExpressions } from "./predicate.ts";
 
 const refused = (sql: string, reason: RegExp) =>
   assert.throws(

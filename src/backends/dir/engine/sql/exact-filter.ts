@@ -6,7 +6,7 @@ import { apartSteps } from "../workarounds/joined-lists/in-lists.ts";
 import { matchListSteps } from "../workarounds/match-lists/match-lists.ts";
 import { soundWithIndices } from "../workarounds/negated-indices/sound-with-indices.ts";
 import { exactSum } from "../workarounds/wrapped-sums/exact-sums.ts";
-import { expressionCheck } from "./sql.ts";
+import { expressionCheck } from "./predicate.ts";
 import { printSql, readToEnd, type SqlEdit, type SqlTree } from "./tree.ts";
 import { treeSteps } from "./trees.ts";
 

@@ -3,8 +3,7 @@ import type { Field } from "../../../../gen/lance/format/file_pb.ts";
 import type { DataFile, DataFragment, Manifest } from "../../../../gen/lance/format/table_pb.ts";
 import { Transaction_MergeSchema } from "../../../../gen/lance/format/transaction_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
-import { copyMessage } from "../files/copy-message.ts";
-import { columnFacts, countRows } from "../files/manifest.ts";
+import { columnFacts, copyMessage, countRows } from "../files/manifest.ts";
 import type { Change } from "./next-version.ts";
 
 /** The versions that tell what has become of a branch and of the branch that it came from. */

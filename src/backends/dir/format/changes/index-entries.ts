@@ -3,8 +3,8 @@ import type { IndexMetadata, Manifest } from "../../../../gen/lance/format/table
 import { Transaction_CreateIndexSchema } from "../../../../gen/lance/format/transaction_pb.ts";
 import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
 import type { DatasetRef } from "../dataset.ts";
-import { copyMessage } from "../files/copy-message.ts";
 import { readSegments } from "../files/index-section.ts";
+import { copyMessage } from "../files/manifest.ts";
 import { readVersion } from "../versions/version-files.ts";
 import { type CommittedVersion, commitChange } from "./commit.ts";
 

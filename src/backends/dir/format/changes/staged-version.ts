@@ -16,7 +16,7 @@ import {
   parseManifestFile,
   readManifestFile,
 } from "../files/manifest-file.ts";
-import { type PreparedVersion, publishPrepared, takenVersion } from "../versions/prepared-version.ts";
+import { type PreparedVersion, publishPrepared, takenVersion } from "../versions/publish-version.ts";
 import { branchNotFound, readBranch } from "../versions/refs/refs.ts";
 import { readTransactionMessage } from "../versions/transaction-records.ts";
 import {

@@ -1,6 +1,7 @@
 import type { Field } from "../../../../gen/lance/format/file_pb.ts";
 import type { Manifest } from "../../../../gen/lance/format/table_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
+import { ITEMS_PER_STEP, type Steps } from "../../../../runtime/pace.ts";
 
 /** Row counts of a version, summed over its fragments. */
 export interface RowCounts {
@@ -150,4 +151,68 @@ function refuseUnknown(what: string, flags: bigint): void {
   const unknown = flags & ~KNOWN_FLAGS;
   if (unknown === 0n) return;
   throw new LanceError("Unsupported", `the table can only be ${what} by newer software (flags ${unknown})`);
+}
+
+/**
+ * Returns a deep copy of a message, with its unknown fields. It shares bytes, which nobody writes into. protobuf-es's own `clone` goes through reflection, which
+ * takes 20 times as long: 0.1 s for a manifest of 30,000 fields.
+ */
+export function copyMessage<T>(message: T): T {
+  return copyOf(message) as T;
+}
+
+/** Copies a message as {@link copyMessage} does, in steps: a manifest may have a hundred thousand fragments. */
+export function* copySteps<T extends object>(message: T): Steps<T> {
+  const copy = Object.create(Object.getPrototypeOf(message));
+  for (const [name, field] of Object.entries(message)) {
+    copy[name] = Array.isArray(field) ? yield* copiesOf(field) : copyOf(field);
+  }
+  return copy;
+}
+
+function* copiesOf(items: readonly unknown[]): Steps<unknown[]> {
+  const copies: unknown[] = [];
+  for (let at = 0; at < items.length; at += ITEMS_PER_STEP) {
+    if (at > 0) yield;
+    for (const item of items.slice(at, at + ITEMS_PER_STEP)) copies.push(copyOf(item));
+  }
+  return copies;
+}
+
+function copyOf(value: unknown): unknown {
+  if (typeof value !== "object" || value === null || value instanceof Uint8Array) return value;
+  if (Array.isArray(value)) return value.map(copyOf);
+  // Messages whose fields know whether they are set have their defaults in a prototype.
+  const copy = Object.create(Object.getPrototypeOf(value));
+  for (const name of Object.keys(value)) {
+    const field = copyOf((value as Record<string, unknown>)[name]);
+    if (name === "__proto__") Object.defineProperty(copy, name, { ...WRITABLE, value: field });
+    else copy[name] = field;
+  }
+  return copy;
+}
+
+/** How a map has the key `__proto__`, which an assignment would take for its prototype. */
+const WRITABLE = { enumerable: true, configurable: true, writable: true } as const;
+
+/** The type of a column whose large values are in files of their own. */
+export const BLOB_TYPE = "lance.blob.v2";
+
+/** The metadata key of the type that Arrow does not have. */
+export const EXTENSION = "ARROW:extension:name";
+
+const DATA_FILE = /\.lance$/;
+
+/**
+ * Returns the directories in which the engine keeps the blobs of data files: a directory beside each file, with its
+ * name. A manifest does not list them, and those of a file with small blobs alone do not exist.
+ *
+ * @param keys keys of files, of which only data files count
+ */
+export function blobDirectories({ fields }: Manifest, keys: readonly string[]): string[] {
+  const hasBlobs = fields.some(({ metadata }) => {
+    const type = metadata[EXTENSION];
+    return type !== undefined && Buffer.from(type).toString() === BLOB_TYPE;
+  });
+  return hasBlobs ? keys.filter((key) => DATA_FILE.test(key)).map((key) => key.replace(DATA_FILE, "")) : [];
 }

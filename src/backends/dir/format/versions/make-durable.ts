@@ -2,20 +2,20 @@ import { dirname } from "node:path/posix";
 import { isLanceError } from "../../../../namespace/errors.ts";
 import { createSharedCheck } from "../../../../runtime/promises.ts";
 import { type DatasetRef, dataDirectory, versionsDirectory } from "../dataset.ts";
-import { blobDirectories } from "../files/blob-files.ts";
 import { readSegmentIds } from "../files/index-section.ts";
+import { blobDirectories } from "../files/manifest.ts";
 import type { ManifestFile } from "../files/manifest-file.ts";
 import type { ObjectStore } from "../storage.ts";
+import { describeVersion, readVersion, versionNotFound } from "./version-files.ts";
 import {
   createDatasetMemory,
   durableContent,
   durableVersion,
   noteDurable,
+  noteOwnVersion,
   syncUnlessFailed,
   type VersionContent,
-} from "./known-durable.ts";
-import { describeVersion, readVersion, versionNotFound } from "./version-files.ts";
-import { noteOwnVersion } from "./version-ledger.ts";
+} from "./version-ledger.ts";
 import { filesOf } from "./version-parts.ts";
 
 /*

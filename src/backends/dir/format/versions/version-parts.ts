@@ -1,10 +1,9 @@
 import type { DataFragment, Manifest } from "../../../../gen/lance/format/table_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import { type DatasetRef, dataDirectory, transactionKey } from "../dataset.ts";
-import { blobDirectories } from "../files/blob-files.ts";
 import { deletionKey } from "../files/deletion-file.ts";
 import { readSegmentSizes } from "../files/index-section.ts";
-import { checkWritable } from "../files/manifest.ts";
+import { blobDirectories, checkWritable } from "../files/manifest.ts";
 import { readManifestFile } from "../files/manifest-file.ts";
 import type { FoundVersion } from "./version-files.ts";
 

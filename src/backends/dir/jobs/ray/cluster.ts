@@ -4,7 +4,7 @@ import type { Transaction } from "../../../../gen/lance/format/transaction_pb.ts
 import type { DriverRewrite } from "../../../../gen/lance/gateway/v1/driver_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { ClusterRuns } from "../../../../namespace/figures.ts";
-import type { KeyedLocks } from "../../concurrency/keyed-locks.ts";
+import type { KeyedLocks } from "../../concurrency/locks.ts";
 import type { DatasetRef } from "../../format/dataset.ts";
 import type { ManifestFile } from "../../format/files/manifest-file.ts";
 import type { ObjectStore } from "../../format/storage.ts";

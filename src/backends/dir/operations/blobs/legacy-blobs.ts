@@ -22,7 +22,7 @@ import { unpack } from "../../../../arrow/ipc/unpack.ts";
 import { type ArrowField, type ArrowSchema, schemaSteps } from "../../../../arrow/schema.ts";
 import type { Upload } from "../../../../arrow/upload/upload.ts";
 import { createPace, ITEMS_PER_STEP, inSlices } from "../../../../runtime/pace.ts";
-import { BLOB_TYPE, EXTENSION } from "../../format/files/blob-files.ts";
+import { BLOB_TYPE, EXTENSION } from "../../format/files/manifest.ts";
 
 /** The metadata key of a binary column that older versions of Lance keep as blobs. */
 const LEGACY = "lance-encoding:blob";

@@ -12,10 +12,14 @@ import { LanceError } from "../../../../namespace/errors.ts";
 import { ITEMS_PER_STEP, inSlices, type Steps } from "../../../../runtime/pace.ts";
 import { withDeletions } from "../../format/changes/staged-rows.ts";
 import { type DatasetRef, transactionKey } from "../../format/dataset.ts";
-import { copyMessage, copySteps } from "../../format/files/copy-message.ts";
-import { readDeletedRows } from "../../format/files/deleted-rows.ts";
-import { deletionKey, encodeDeletions, newDeletionFile } from "../../format/files/deletion-file.ts";
+import {
+  deletionKey,
+  encodeDeletions,
+  newDeletionFile,
+  readDeletedRows,
+} from "../../format/files/deletion-file.ts";
 import { coverOf, readSegments, segmentId } from "../../format/files/index-section.ts";
+import { copyMessage, copySteps } from "../../format/files/manifest.ts";
 import {
   type ManifestFile,
   manifestFileOf,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { createWriteGate, type WriteGate } from "../../concurrency/write-gate.ts";
+import { createWriteGate, type WriteGate } from "../../concurrency/locks.ts";
 import { createHeldChanges } from "./held-changes.ts";
 
 const [JOB, TABLE] = ["job", "t"];

@@ -1,4 +1,4 @@
-import type { WriteGate } from "../../concurrency/write-gate.ts";
+import type { WriteGate } from "../../concurrency/locks.ts";
 
 /** Options of {@link createHeldChanges}. */
 export interface HeldChangesOptions {

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { DataFragment, Manifest } from "../../../../gen/lance/format/table_pb.ts";
-import { lacksValues } from "../../format/changes/appended-rows.ts";
+import { lacksValues } from "../../format/changes/staged-rows.ts";
 import type { DatasetRef } from "../../format/dataset.ts";
 import { readSegments } from "../../format/files/index-section.ts";
 import { countRows, largestFragmentId } from "../../format/files/manifest.ts";

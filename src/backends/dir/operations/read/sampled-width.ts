@@ -4,7 +4,7 @@ import { dataBytes, splitIpcFile } from "../../../../arrow/ipc/stream.ts";
 import type { ArrowField, ArrowSchema } from "../../../../arrow/schema.ts";
 import { batchRowsOf, MAX_BATCH_ROWS } from "../../engine/row-widths.ts";
 import { namedColumns } from "../../engine/sql/trees.ts";
-import { BLOB_TYPE, EXTENSION } from "../../format/files/blob-files.ts";
+import { BLOB_TYPE, EXTENSION } from "../../format/files/manifest.ts";
 import type { BuiltQuery } from "../query/build.ts";
 import { MANY_NAMES, OF_RESULTS } from "../query/clauses.ts";
 import type { Guarded } from "../tables/call-data.ts";

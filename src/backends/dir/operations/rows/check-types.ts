@@ -1,6 +1,6 @@
 import type { ArrowField, ArrowType } from "../../../../arrow/schema.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
-import { BLOB_TYPE, EXTENSION } from "../../format/files/blob-files.ts";
+import { BLOB_TYPE, EXTENSION } from "../../format/files/manifest.ts";
 
 /** Types whose values have no fixed width, on which the engine fails in a list of fixed size. */
 const WITHOUT_WIDTH: ReadonlySet<ArrowType["name"]> = new Set([

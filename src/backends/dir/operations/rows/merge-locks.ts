@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Call } from "../../../../namespace/call/call.ts";
-import { type EarlyEnding, inTurn } from "../../concurrency/keyed-locks.ts";
+import { type EarlyEnding, inTurn } from "../../concurrency/locks.ts";
 import { cancellationOf, untilAborted } from "../../concurrency/wait.ts";
 import type { DataContext } from "../../data/data-context.ts";
 import type { ObjectStore } from "../../format/storage.ts";

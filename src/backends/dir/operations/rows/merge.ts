@@ -13,7 +13,7 @@ import type { Call } from "../../../../namespace/call/call.ts";
 import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import { inSlices } from "../../../../runtime/pace.ts";
-import { untilEarlyEnd } from "../../concurrency/keyed-locks.ts";
+import { untilEarlyEnd } from "../../concurrency/locks.ts";
 import { cancellationOf, timeLimit, untilAborted } from "../../concurrency/wait.ts";
 import type { DataContext } from "../../data/data-context.ts";
 import type { FoundTable } from "../../data/table-source.ts";

@@ -25,7 +25,7 @@ import { BasePathSchema } from "../../../../gen/lance/format/table_pb.ts";
 import { CreateTableMode, InsertMode } from "../../../../gen/lance/namespace/v1/data_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import { manifestKey } from "../../format/dataset.ts";
-import { copyMessage } from "../../format/files/copy-message.ts";
+import { copyMessage } from "../../format/files/manifest.ts";
 import { buildManifestFile } from "../../format/files/manifest-file.ts";
 import { createLocalStore } from "../../format/local/local-store.ts";
 import type { ObjectStore } from "../../format/storage.ts";

@@ -14,7 +14,7 @@ import type { ManifestFile } from "../../format/files/manifest-file.ts";
 import { isMissing } from "../../format/local/local-errors.ts";
 import { listTree, type ObjectStore } from "../../format/storage.ts";
 import { newStagingKey } from "../../format/table-files.ts";
-import type { PreparedVersion } from "../../format/versions/prepared-version.ts";
+import type { PreparedVersion } from "../../format/versions/publish-version.ts";
 import { latestVersion, readVersion } from "../../format/versions/version-files.ts";
 
 /** Rows that the engine has written and that do not belong to a table yet. */

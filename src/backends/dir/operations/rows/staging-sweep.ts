@@ -1,6 +1,5 @@
-import { measure } from "../../format/files/extent.ts";
 import { keyIn, listNames } from "../../format/storage.ts";
-import { isStagingName } from "../../format/table-files.ts";
+import { isStagingName, measure } from "../../format/table-files.ts";
 import type { DirContext } from "../context.ts";
 
 type SweepContext = Pick<DirContext, "store" | "layout" | "clock" | "log">;

@@ -26,8 +26,8 @@ import { UpdateTableRequestSchema } from "../../../../gen/lance/namespace/v1/dat
 import { QueryTableRequestSchema } from "../../../../gen/lance/namespace/v1/query_pb.ts";
 import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/service_pb.ts";
 import { isLanceError } from "../../../../namespace/errors.ts";
+import type { WriteGate } from "../../concurrency/locks.ts";
 import { createTurns } from "../../concurrency/turns.ts";
-import type { WriteGate } from "../../concurrency/write-gate.ts";
 import {
   ENCODING_KEY,
   findMisread,

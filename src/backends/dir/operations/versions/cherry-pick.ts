@@ -27,9 +27,8 @@ import {
 } from "../../format/changes/branch-columns.ts";
 import { commitChange } from "../../format/changes/commit.ts";
 import { type DatasetRef, dataDirectory } from "../../format/dataset.ts";
-import { BLOB_TYPE, EXTENSION } from "../../format/files/blob-files.ts";
 import { type ManifestIndex, readIndices } from "../../format/files/index-section.ts";
-import { checkReadable, countRows, textOf } from "../../format/files/manifest.ts";
+import { BLOB_TYPE, checkReadable, countRows, EXTENSION, textOf } from "../../format/files/manifest.ts";
 import type { ManifestFile } from "../../format/files/manifest-file.ts";
 import { branchNotFound, readBranch } from "../../format/versions/refs/refs.ts";
 import { readVersion } from "../../format/versions/version-files.ts";

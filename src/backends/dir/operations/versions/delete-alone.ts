@@ -4,7 +4,7 @@ import { type Identifier, joinIdentifier } from "../../../../namespace/identifie
 import { type BackendOperations, callIn, wrapOperations } from "../../../../namespace/lance-namespace.ts";
 import { factsOf, isReadOperation } from "../../../../namespace/operations/operations.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
-import type { WriteGate } from "../../concurrency/write-gate.ts";
+import type { WriteGate } from "../../concurrency/locks.ts";
 import type { FoundTable } from "../../data/table-source.ts";
 import { normalizeBranch } from "../../format/dataset.ts";
 import { reachNewest } from "../../format/versions/delete-versions.ts";

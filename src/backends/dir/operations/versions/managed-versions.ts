@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
-import type { BatchCommitTablesRequest } from "../../../../gen/lance/namespace/v1/transaction_pb.ts";
 import {
+  type BatchCommitTablesRequest,
   BatchCommitTablesResponseSchema,
   type CommitTableResultSchema,
 } from "../../../../gen/lance/namespace/v1/transaction_pb.ts";
@@ -26,7 +26,7 @@ import { afterChange } from "../../format/changes/after-change.ts";
 import { createVersion } from "../../format/changes/staged-version.ts";
 import { normalizeBranch } from "../../format/dataset.ts";
 import { reachNewest } from "../../format/versions/delete-versions.ts";
-import type { PreparedVersion } from "../../format/versions/prepared-version.ts";
+import type { PreparedVersion } from "../../format/versions/publish-version.ts";
 import { describeVersion } from "../../format/versions/version-files.ts";
 import type { CatalogDataContext, DirectAccessContext } from "../context.ts";
 import { checkTableProperties } from "../properties.ts";

@@ -24,7 +24,7 @@ import {
   versionsDirectory,
 } from "../../format/dataset.ts";
 import { checkRanges, selectVersions, type VersionRange } from "../../format/versions/delete-versions.ts";
-import type { PreparedVersion } from "../../format/versions/prepared-version.ts";
+import type { PreparedVersion } from "../../format/versions/publish-version.ts";
 import { openBranch } from "../../format/versions/refs/refs.ts";
 import { findVersions, latestVersion, type VersionName } from "../../format/versions/version-files.ts";
 import type { CatalogDataContext } from "../context.ts";

@@ -15,8 +15,7 @@ import { findMisread } from "../../engine/workarounds/misread-lists/find-misread
 import { commitChange } from "../../format/changes/commit.ts";
 import { replaceRows } from "../../format/changes/staged-rows.ts";
 import { type DatasetRef, dataDirectory } from "../../format/dataset.ts";
-import { copyMessage } from "../../format/files/copy-message.ts";
-import { countRows, FLAG_DELETION_FILES } from "../../format/files/manifest.ts";
+import { copyMessage, countRows, FLAG_DELETION_FILES } from "../../format/files/manifest.ts";
 import { COMMIT_MESSAGE } from "../../format/versions/transaction-records.ts";
 import { latestVersion, readVersion } from "../../format/versions/version-files.ts";
 import type { Job, JobFacts } from "../../jobs/job.ts";

@@ -1,7 +1,7 @@
 import { LanceError } from "../../../../namespace/errors.ts";
 import { checkIdentifier, type Identifier } from "../../../../namespace/identifier.ts";
 import { firstRepeated } from "../../../../runtime/collections.ts";
-import { checkExpression } from "../../engine/sql/sql.ts";
+import { checkExpression } from "../../engine/sql/predicate.ts";
 import { nameOf, type SqlToken, tokenizeSql } from "../../engine/sql/tokens.ts";
 
 /**

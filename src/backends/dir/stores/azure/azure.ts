@@ -3,12 +3,11 @@ import type { BlobItem } from "@azure/storage-blob";
 import { forEachOf } from "../../concurrency/for-each.ts";
 import type { ObjectInfo } from "../../format/storage.ts";
 import { bounded } from "../bounded-requests.ts";
-import type { Outcome } from "../bucket.ts";
-import { type Bucket, boundsOf, inPieces, type ListedObject } from "../bucket.ts";
+import { type Bucket, boundsOf, inPieces, type ListedObject, type Outcome } from "../bucket.ts";
 import { isTransient, withErrors } from "../failure.ts";
-import { pacedBody, readPaced } from "../paced-body.ts";
 import { createRemoteStore, type RemoteStorage } from "../remote-store.ts";
 import type { StorageOptions } from "../storage-options.ts";
+import { pacedBody, readPaced } from "../time-limits.ts";
 import { failureOf, MAX_TRIES, openAzure, toAzureError } from "./client.ts";
 
 /** Size of a block of a long object, in bytes. */

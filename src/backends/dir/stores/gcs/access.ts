@@ -9,8 +9,8 @@ import type {
 import { loadLibrary } from "../../../load-library.ts";
 import { inBounds } from "../bounded-requests.ts";
 import type { StoreFailure } from "../failure.ts";
-import { tooLong } from "../paced-body.ts";
 import { createOptionReader, type OptionReader, type StorageOptions } from "../storage-options.ts";
+import { tooLong } from "../time-limits.ts";
 
 /** Creates a reader for the options of Google Cloud Storage. */
 export function optionReader(options: StorageOptions): OptionReader {

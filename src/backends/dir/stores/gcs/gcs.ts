@@ -4,13 +4,11 @@ import { loadLibrary } from "../../../load-library.ts";
 import { forEachOf } from "../../concurrency/for-each.ts";
 import type { ObjectInfo } from "../../format/storage.ts";
 import { bounded } from "../bounded-requests.ts";
-import type { Outcome } from "../bucket.ts";
-import { boundsOf, inPieces, type ListedObject } from "../bucket.ts";
+import { boundsOf, inPieces, type ListedObject, type Outcome } from "../bucket.ts";
 import { isTransient, toStoreError, withErrors } from "../failure.ts";
-import { pacedBody, readPaced } from "../paced-body.ts";
 import { createRemoteStore, type RemoteStorage } from "../remote-store.ts";
 import type { StorageOptions } from "../storage-options.ts";
-import { createTimeLimits, type TimeLimits } from "../time-limits.ts";
+import { createTimeLimits, pacedBody, readPaced, type TimeLimits } from "../time-limits.ts";
 import { failureOf, openBody, optionReader, readServiceAccount, tokenAccess } from "./access.ts";
 
 /** Longest duration of a request with its retries, in seconds, and their number. */

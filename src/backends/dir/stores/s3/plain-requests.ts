@@ -1,5 +1,5 @@
 import type { S3Client } from "@aws-sdk/client-s3";
-import { MAX_ANSWER_BYTES, readPaced } from "../paced-body.ts";
+import { MAX_ANSWER_BYTES, readPaced } from "../time-limits.ts";
 import { hasTag, noResult } from "./answers.ts";
 import type { S3Access } from "./client.ts";
 

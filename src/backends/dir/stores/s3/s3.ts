@@ -1,11 +1,10 @@
 import type { Readable } from "node:stream";
 import type { CompletedPart } from "@aws-sdk/client-s3";
-import type { Bucket } from "../bucket.ts";
-import { inPieces } from "../bucket.ts";
+import { type Bucket, inPieces } from "../bucket.ts";
 import { withErrors } from "../failure.ts";
-import { pacedBody } from "../paced-body.ts";
 import { createRemoteStore, type RemoteStorage } from "../remote-store.ts";
 import type { RenewOptions, StorageOptions } from "../storage-options.ts";
+import { pacedBody } from "../time-limits.ts";
 import { noResult } from "./answers.ts";
 import { isMissing, known, openS3, type S3Access, toS3Error } from "./client.ts";
 import { createSmallRequests } from "./small.ts";

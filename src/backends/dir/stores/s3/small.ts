@@ -3,8 +3,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { GetObjectCommandOutput, S3Client } from "@aws-sdk/client-s3";
 import type { ObjectTail, TaggedObject } from "../../format/storage.ts";
 import type { Bucket, BucketPage, ByteRange, Outcome, PageQuery } from "../bucket.ts";
-import { readPaced } from "../paced-body.ts";
-import { isListing, noResult } from "./answers.ts";
+import { readPaced } from "../time-limits.ts";
+import { infoOf, isListing, listingQuery, noResult, pageOf, readListing } from "./answers.ts";
 import {
   failureOf,
   isMissing,
@@ -15,7 +15,6 @@ import {
   type S3Access,
   toS3Error,
 } from "./client.ts";
-import { infoOf, listingQuery, pageOf, readListing } from "./listing.ts";
 import { createPlainWay, type PlainAnswer, type PlainRequest } from "./plain-requests.ts";
 
 /** Size from which a body goes through the library, in bytes: its transfer takes longer than what the library adds. */

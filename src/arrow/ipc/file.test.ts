@@ -2,8 +2,7 @@ import assert from "node:assert/strict";
 import { Table, tableFromArrays, tableFromIPC, tableToIPC } from "apache-arrow";
 import { test } from "vitest";
 import { isLanceError } from "../../namespace/errors.ts";
-import { toIpcFile } from "./file.ts";
-import { toIpcStream } from "./to-stream.ts";
+import { toIpcFile, toIpcStream } from "./file.ts";
 
 const ids = Array.from({ length: 500 }, (_, index) => index);
 const table = tableFromArrays({ id: Int32Array.from(ids), half: Float64Array.from(ids, (id) => id / 2) });

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, it, type TestContext } from "vitest";
 import { temporaryDirectory } from "../../../test/support/directory.ts";
 import { isLanceError } from "../../namespace/errors.ts";
-import { createLocationCheck } from "./allowed-locations.ts";
+import { createLocationCheck } from "./storage-access.ts";
 
 const asks = (location: string, hasCredentials = false) => ({ id: ["n", "t"], location, hasCredentials });
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { create } from "@bufbuild/protobuf";
 import { test } from "vitest";
 import { DataFragmentSchema, ManifestSchema } from "../../../../gen/lance/format/table_pb.ts";
-import { lacksValues } from "./appended-rows.ts";
+import { lacksValues } from "./staged-rows.ts";
 
 const manifest = create(ManifestSchema, {
   fields: [

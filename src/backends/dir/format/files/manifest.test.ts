@@ -7,7 +7,7 @@ import {
   ManifestSchema,
 } from "../../../../gen/lance/format/table_pb.ts";
 import { atOnce, ITEMS_PER_STEP } from "../../../../runtime/pace.ts";
-import { copyMessage, copySteps } from "./copy-message.ts";
+import { copyMessage, copySteps } from "./manifest.ts";
 
 const manifest = create(ManifestSchema, {
   version: 7n,
