@@ -166,6 +166,8 @@ test.each([
   ["FROM missing.people", "TableNotFound|NamespaceNotFound"],
   ["FROM people AT (VERSION => 99)", "TableVersionNotFound"],
   ["FROM people AT (VERSION => 'missing')", "TableBranchNotFound"],
+  ["FROM people AT (VERSION => 0.2)", "Unsupported"],
+  ["FROM people AT (VERSION => 1.0)", "Unsupported"],
   ["FROM other.public.people", "Unsupported"],
 ])("%s is the catalog's %s", async (statement, kind) => {
   await assert.rejects(

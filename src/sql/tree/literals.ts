@@ -2,7 +2,7 @@ import type { ArrowField } from "../../arrow/schema.ts";
 import { isExactNumber, type TreeNode } from "./tree.ts";
 
 /** Whole numbers of DuckDB, as its parser makes them. */
-const INTEGERS: ReadonlySet<string> = new Set(["INTEGER", "BIGINT"]);
+export const INTEGERS: ReadonlySet<string> = new Set(["INTEGER", "BIGINT"]);
 
 /** Largest whole numbers that floats hold exactly, and most digits of a decimal fraction that every way of reading turns into the same float. */
 const MAX_WHOLE = { 32: 2 ** 24, 64: 2 ** 53 } as const;

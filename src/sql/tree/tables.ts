@@ -2,6 +2,7 @@ import { LanceError } from "../../namespace/errors.ts";
 import type { SqlTableName } from "../sql-engine.ts";
 import { pathOf } from "../table-names.ts";
 import { checkTree } from "./check.ts";
+import { INTEGERS } from "./literals.ts";
 import { isSearch, readSearch } from "./searches.ts";
 import {
   isExactNumber,
@@ -185,9 +186,11 @@ function namedTable(node: TreeNode, namespacePath: readonly string[]): NamedTabl
 function stateOf(node: TreeNode): Pick<NamedTable, "version" | "branch"> {
   const clause = node["at_clause"] as { readonly unit: string; readonly expr: TreeNode } | null;
   if (clause === null) return { version: undefined, branch: undefined };
-  const { value, is_null: isNull } = (clause.expr["value"] ?? {}) as TreeNode;
+  const { type, value, is_null: isNull } = (clause.expr["value"] ?? {}) as TreeNode;
   if (clause.unit === "VERSION" && clause.expr["class"] === "CONSTANT" && !isNull) {
-    if (Number.isSafeInteger(value) && Number(value) > 0)
+    // The value of a decimal, too, is a whole number: its digits without the point.
+    const isWhole = INTEGERS.has(String((type as TreeNode)["id"]));
+    if (isWhole && Number.isSafeInteger(value) && Number(value) > 0)
       return { version: BigInt(value as number), branch: undefined };
     if (typeof value === "string" && value !== "") return { version: undefined, branch: value };
   }
