@@ -138,3 +138,27 @@ test("a listing is asked for as the library does, and once more by the library i
   await listNames(store, "d");
   assert.equal(seen.length - before, 2);
 });
+
+test("after an unusual page, the library alone asks that service, and after a page of a proxy it does not", async (t) => {
+  const proxy = OTHERS["a page of a proxy"];
+  let xml: string = proxy;
+  const { store, seen } = await openFakeS3(t, () => xml);
+  const requestsOf = async (list: () => Promise<unknown>) => {
+    const before = seen.length;
+    await list();
+    return seen.length - before;
+  };
+  const names = () => listNames(store, "d");
+  await assert.rejects(names());
+  xml = PAGES["objects and directories"];
+  assert.equal(await requestsOf(names), 1);
+  xml = OTHERS["a section of CDATA"];
+  assert.equal(await requestsOf(names), 2);
+  assert.deepEqual(await names(), ["a"]);
+  assert.equal(await requestsOf(names), 1);
+  xml = PAGES["objects and directories"];
+  assert.equal(await requestsOf(names), 1);
+  assert.deepEqual((await names()).toSorted(), ["a", "b"]);
+  xml = proxy;
+  await assert.rejects(names());
+});

@@ -111,6 +111,8 @@ export function createSmallRequests(
     const request: PlainRequest = { method: "PUT", key: Key, headers: BYTES, body: Body };
     return known(attempt({ request, read() {}, byLibrary, limit, signal }));
   }
+  /** Whether the service has written a page that only the library reads: it writes them all in this way. */
+  let isUnusual = false;
   async function page(query: PageQuery, signal?: AbortSignal): Promise<BucketPage> {
     const { prefix: Prefix, recursive, limit: MaxKeys, from: ContinuationToken } = query;
     const Delimiter = recursive ? undefined : "/";
@@ -120,10 +122,15 @@ export function createSmallRequests(
       if (!isListing(found)) throw noResult();
       return pageOf(found);
     }
+    const byLibraryAlone = () => known(byLibrary(client, optionsOf(limits.small, signal)));
+    if (isUnusual) return byLibraryAlone();
     const request: PlainRequest = { method: "GET", query: listingQuery(query) };
     const read = ({ bytes }: PlainAnswer) => readListing(bytes.toString());
     const found = await known(attempt<BucketPage | undefined>({ request, read, byLibrary, signal }));
-    return found ?? known(byLibrary(client, optionsOf(limits.small, signal)));
+    if (found !== undefined) return found;
+    const unusual = await byLibraryAlone();
+    isUnusual = true;
+    return unusual;
   }
   return {
     page,
