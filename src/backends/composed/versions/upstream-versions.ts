@@ -14,7 +14,7 @@ import { type Identifier, joinIdentifier } from "../../../namespace/identifier.t
 import type { Backend, LanceNamespace } from "../../../namespace/lance-namespace.ts";
 import { METHODS } from "../../../namespace/operations/operations.ts";
 import { putNewest } from "../../../runtime/collections.ts";
-import { versionsDirectory } from "../../dir/format/dataset.ts";
+import { keyOfManifestPath, versionsDirectory } from "../../dir/format/dataset.ts";
 import type { CatalogVersion, StagedManifest, VersionCatalog } from "../../dir/format/version-catalog.ts";
 import { RefusedCommit } from "../../dir/format/versions/catalog-store.ts";
 import { callOfJob } from "../described-tables.ts";
@@ -115,7 +115,7 @@ export function createUpstreamVersions(
     const { manifestPath, manifestSize: size, eTag, timestampMillis: millis } = told;
     if (version < 0n || version > Number.MAX_SAFE_INTEGER)
       throw invalidVersions(`the upstream catalog has a version ${version} of ${name}`);
-    const key = manifestPath.replace(/^\//, "");
+    const key = keyOfManifestPath(manifestPath);
     const directory = `${versionsDirectory({ root, branch })}/`;
     const file = key.startsWith(directory) ? key.slice(directory.length) : "";
     if (!/^[\w.-]*\.manifest[\w.-]*$/.test(file) || file.includes(".."))

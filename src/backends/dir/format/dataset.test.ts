@@ -1,13 +1,29 @@
 import assert from "node:assert/strict";
 import { describe, it } from "vitest";
 import { isLanceError } from "../../../namespace/errors.ts";
-import { checkTagName, manifestName, normalizeBranch, parseManifestName } from "./dataset.ts";
+import {
+  checkTagName,
+  keyOfManifestPath,
+  manifestName,
+  normalizeBranch,
+  parseManifestName,
+} from "./dataset.ts";
 
 describe("names of manifests", () => {
   it("are those of the format in both schemes", () => {
     assert.equal(manifestName(1n, "V1"), "1.manifest");
     assert.equal(manifestName(1n, "V2"), "18446744073709551614.manifest");
     assert.equal(manifestName(18446744073709551615n, "V2"), "00000000000000000000.manifest");
+  });
+
+  it("are keys with or without a slash in front, of which one is not a part", () => {
+    for (const [path, key] of [
+      ["t.lance/_versions/1.manifest-x", "t.lance/_versions/1.manifest-x"],
+      ["/t.lance/_versions/1.manifest-x", "t.lance/_versions/1.manifest-x"],
+      ["//t", "/t"],
+      ["", ""],
+    ] as const)
+      assert.equal(keyOfManifestPath(path), key);
   });
 
   it("are parsed back", () => {

@@ -69,6 +69,11 @@ export function manifestKey(dataset: DatasetRef, version: bigint, scheme: Naming
   return `${versionsDirectory(dataset)}/${manifestName(version, scheme)}`;
 }
 
+/** Returns the object key of a manifest that a client or a catalog names, where some paths begin with a slash. */
+export function keyOfManifestPath(path: string): string {
+  return path.replace(/^\//, "");
+}
+
 /**
  * Parses the name of a file in `_versions`; returns `undefined` for everything except versions: staged manifests (a
  * suffix after `.manifest`), detached ones (`d<number>.manifest`), the version hint.

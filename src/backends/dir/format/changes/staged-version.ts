@@ -4,6 +4,7 @@ import { LanceError } from "../../../../namespace/errors.ts";
 import { startStopwatch } from "../../../../runtime/clocks.ts";
 import {
   type DatasetRef,
+  keyOfManifestPath,
   manifestKey,
   type NamingScheme,
   parseManifestName,
@@ -164,7 +165,7 @@ export async function finishVersion({ dataset, version, stagedKey }: PreparedVer
 
 function checkStagedKey(dataset: DatasetRef, path: string): string {
   const directory = `${versionsDirectory(dataset)}/`;
-  const key = path.replace(/^\//, "");
+  const key = keyOfManifestPath(path);
   const name = key.slice(directory.length);
   const fits = key.startsWith(directory) && /^[^/\0]+$/.test(name) && parseManifestName(name) === undefined;
   if (fits && name !== "." && name !== "..") return key;

@@ -16,7 +16,7 @@ import type { Identifier } from "../../../../namespace/identifier.ts";
 import type { DriverOperations, LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import { startStopwatch } from "../../../../runtime/clocks.ts";
 import { readStaged, type StagedVersion } from "../../format/changes/staged-version.ts";
-import type { DatasetRef } from "../../format/dataset.ts";
+import { type DatasetRef, keyOfManifestPath } from "../../format/dataset.ts";
 import { COMMIT_MESSAGE, readTransactionMessage } from "../../format/versions/transaction-records.ts";
 import { describeVersion, latestVersion, readVersion } from "../../format/versions/version-files.ts";
 import { isForCluster, type Job } from "../../jobs/job.ts";
@@ -149,7 +149,7 @@ export function createDriverOperations(
         throw error;
       },
     );
-    if (carried !== undefined) await store.delete(stagedKey.replace(/^\//, "")).catch(() => {});
+    if (carried !== undefined) await store.delete(keyOfManifestPath(stagedKey)).catch(() => {});
     return made;
   }
 
