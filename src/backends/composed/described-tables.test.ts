@@ -306,6 +306,54 @@ describe("descriptions of tables that are kept", () => {
     assert.equal(asked.length, 3);
   });
 
+  it("are forgotten with each namespace above them, and with no other name", async () => {
+    const { asked, descriptions, describeAs } = world();
+    const tables = [["a"], ["a", "b"], ["a", "b", "c"], ["a,b"], ["ab"], ["x", "a"]];
+    const describeAll = async () => {
+      const before = asked.length;
+      const found = tables.map((id) => describeAs({}, id));
+      await answerAll(asked, () => "/l");
+      await Promise.all(found);
+      return asked.slice(before).map(({ call }) => call.id);
+    };
+    for (const [changed, forgotten] of [
+      [[], tables],
+      [["a", "b", "c"], [["a", "b", "c"]]],
+      [
+        ["a", "b"],
+        [
+          ["a", "b"],
+          ["a", "b", "c"],
+        ],
+      ],
+      [["a"], tables.slice(0, 3)],
+      [["x"], [["x", "a"]]],
+      [["b"], []],
+      [[], tables],
+    ] as const) {
+      await describeAll();
+      descriptions.forget(changed);
+      assert.deepEqual(await describeAll(), forgotten, changed.join("."));
+    }
+  });
+
+  it("cost a change of a table the length of its own name, however many are kept", async () => {
+    const operations: Backend["operations"] = {
+      describeTable: async () => create(DescribeTableResponseSchema, { location: "/l" }),
+    };
+    const descriptions = createDescribedTables({ operations } as Backend, 60_000);
+    // More than are kept, so that the oldest make room.
+    for (let i = 0; i < 12_000; i++) {
+      const id = ["ns", `t${i}`];
+      await descriptions.describe(beginCall(METHOD, { id }), id);
+    }
+    const { user, system } = process.cpuUsage();
+    for (let i = 0; i < 50_000; i++) descriptions.forget(["ns", `other${i}`]);
+    const used = process.cpuUsage();
+    const millis = (used.user + used.system - user - system) / 1_000;
+    assert.ok(millis < 1_000, `${millis} ms of CPU for 50,000 changes`);
+  });
+
   it("are kept no longer than until a minute before their credentials expire", async (t) => {
     vi.useFakeTimers({ toFake: ["Date", "performance"] });
     t.onTestFinished(() => void vi.useRealTimers());

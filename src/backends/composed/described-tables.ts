@@ -87,20 +87,41 @@ export function createDescribedTables(
 ): DescribedTables {
   const kept = new Map<string, Kept>();
   const keysOf = new Map<string, Set<string>>();
+  /** The number of names in `keysOf` below each namespace, by its name. */
+  const below = new Map<string, number>();
   const requests = createSharedRequests<DescribedTable>();
 
+  /** Counts a name below its namespaces. */
+  function count(name: string, change: 1 | -1): void {
+    const id = JSON.parse(name) as Identifier;
+    for (let length = 0; length < id.length; length++) {
+      const namespace = nameOf(id.slice(0, length));
+      const names = (below.get(namespace) ?? 0) + change;
+      if (names === 0) below.delete(namespace);
+      else below.set(namespace, names);
+    }
+  }
+  function forgetName(name: string): void {
+    const keys = keysOf.get(name);
+    if (keys === undefined) return;
+    for (const key of keys) kept.delete(key);
+    keysOf.delete(name);
+    count(name, -1);
+  }
   function drop({ key, name }: Kept): void {
     kept.delete(key);
     const keys = keysOf.get(name);
     keys?.delete(key);
-    if (keys?.size === 0) keysOf.delete(name);
+    if (keys?.size === 0) forgetName(name);
   }
   /** Keeps a description that is on its way. `forget` takes it out, too, and it is never found then. */
   function begin(key: string, name: string): Kept {
     const never = Number.NEGATIVE_INFINITY;
     const entry: Kept = { key, name, table: undefined, sentAt: never, until: never, joinable: undefined };
     const oldest = putNewest(kept, key, entry, MAX_KEPT);
-    keysOf.set(name, (keysOf.get(name) ?? new Set()).add(key));
+    const keys = keysOf.get(name);
+    if (keys === undefined) count(name, 1);
+    keysOf.set(name, (keys ?? new Set()).add(key));
     if (oldest !== undefined) drop(oldest);
     return entry;
   }
@@ -173,12 +194,10 @@ export function createDescribedTables(
     },
     forget(id) {
       const own = nameOf(id);
-      const below = id.length === 0 ? "[" : `${own.slice(0, -1)},`;
-      for (const [name, keys] of keysOf) {
-        if (name !== own && !name.startsWith(below)) continue;
-        for (const key of keys) kept.delete(key);
-        keysOf.delete(name);
-      }
+      forgetName(own);
+      if (!below.has(own)) return;
+      const start = id.length === 0 ? "[" : `${own.slice(0, -1)},`;
+      for (const name of keysOf.keys()) if (name.startsWith(start)) forgetName(name);
     },
   };
 }
