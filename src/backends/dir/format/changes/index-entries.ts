@@ -3,7 +3,7 @@ import type { IndexMetadata, Manifest } from "../../../../gen/lance/format/table
 import { Transaction_CreateIndexSchema } from "../../../../gen/lance/format/transaction_pb.ts";
 import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
 import type { DatasetRef } from "../dataset.ts";
-import { readSegments } from "../files/index-section.ts";
+import { indexType, readSegments } from "../files/index-section.ts";
 import { copyMessage } from "../files/manifest.ts";
 import { readVersion } from "../versions/version-files.ts";
 import { type CommittedVersion, commitChange } from "./commit.ts";
@@ -46,7 +46,7 @@ export interface IndexRenaming {
   readonly to: string;
   /** Whether it replaces the indices of the new name. */
   readonly replace: boolean;
-  /** The type URL of the indices that it may replace. Default: any. */
+  /** The type of the indices that it may replace, as {@link indexType} names it. Default: any. */
   readonly replaceable?: string | undefined;
 }
 
@@ -80,7 +80,9 @@ export async function renameIndex(
             throw new LanceError("TableIndexAlreadyExists", `another writer made an index ${to} meanwhile`);
           }
           const isKept = ({ name, indexDetails }: IndexMetadata) =>
-            name === to && replaceable !== undefined && indexDetails?.typeUrl !== replaceable;
+            name === to &&
+            replaceable !== undefined &&
+            (indexDetails === undefined || indexType(indexDetails.typeUrl) !== replaceable);
           if (indices.some(isKept)) throw replacesReadable(to);
           value.removedIndices = indices.filter(({ name }) => name === from || name === to);
           value.newIndices = indices

@@ -71,7 +71,7 @@ async function commitIndex(
     await engineCall(() => native.checkoutLatest());
     if (isForOthers) await checkFiles(dataset, segments);
     else await checkReadable(native, dataset, { name, type: plan.type, segments });
-    const replaceable = isForOthers ? typeUrl : undefined;
+    const replaceable = isForOthers ? listed : undefined;
     await renameIndex(dataset, { from: name, to, replace: fields.replace ?? false, replaceable }, signal);
   } catch (error) {
     // The next build of this name replaces what stays if this fails. The engine drops no index that it ignores.
