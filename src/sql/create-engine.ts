@@ -281,9 +281,14 @@ function timedOut(timeoutMs: number): LanceError {
   return new LanceError("DeadlineExceeded", `the statement took more than ${timeoutMs} ms`);
 }
 
+/** Whether the package of DuckDB was found, which is looked for until it is. */
+let isInstalled = false;
+
 function checkInstalled(): void {
+  if (isInstalled) return;
   try {
     createRequire(import.meta.url).resolve(PACKAGE);
+    isInstalled = true;
   } catch (thrown) {
     const { message } = explainMissing("SQL", PACKAGE, thrown) as Error;
     throw new LanceError("Unsupported", message, { cause: thrown });

@@ -109,6 +109,34 @@ test("binds parameters of every kind", async () => {
   await assert.rejects(firstOf("SELECT ?"), /the statement has 1 parameters, and none is given/);
 });
 
+test("a statement that runs again has the same whole messages, in several batches and without rows", async () => {
+  for (const [statement, batches] of [
+    ["SELECT range::INTEGER AS n, range::VARCHAR AS s FROM range(40000)", 4],
+    ["SELECT id FROM t WHERE id > 5", 0],
+  ] as const) {
+    const prepared = await engine.prepare(statement, { tables, signal: signal() });
+    const run = async () => {
+      const messages: Uint8Array[] = [];
+      for await (const message of prepared.run(undefined, signal())) messages.push(message);
+      return messages;
+    };
+    const first = await run();
+    assert.deepEqual(first[0], prepared.schema);
+    assert.equal(first.length, 1 + batches);
+    assert.deepEqual(await run(), first);
+  }
+});
+
+test("parameters of other types make other columns", async () => {
+  const prepared = await engine.prepare("SELECT $1 AS p", { tables, signal: signal() });
+  for (const p of [["a"], BigInt64Array.of(1n), Float64Array.of(0.5), ["b"]]) {
+    const own: Table = tableFromArrays({ p });
+    const messages: Uint8Array[] = [];
+    for await (const message of prepared.run(tableToIPC(own, "stream"), signal())) messages.push(message);
+    assert.equal(tableFromIPC(Buffer.concat(messages)).get(0)?.["p"], p[0]);
+  }
+});
+
 test("a result of too many rows is refused", async () => {
   await assert.rejects(firstOf("FROM range(50001)"), /more than 50000 rows/);
 });

@@ -14,17 +14,30 @@ import { keepTable, registerScans, setTables } from "./scans.ts";
 const BATCH_ROWS = 16_384;
 const BATCH_BYTES = 4 * 1024 * 1024;
 
-/** Size of the mark at the end of an IPC stream. */
-const END_BYTES = 8;
-
 /** Asks for the memory of the tables that are kept, which are all that the database has. */
 const KEPT_BYTES =
   "SELECT sum(memory_usage_bytes)::BIGINT::VARCHAR FROM duckdb_memory() WHERE tag = 'IN_MEMORY_TABLE'";
 
 const { memoryMib, keptMib, threads } = JSON.parse(process.argv[2] ?? "{}") as ProcessBounds;
 const connection = await openDatabase();
+/** Encodes a result, one message of a stream at a time. */
+interface ResultEncoder {
+  readonly schema: arrow.Schema;
+  /** Message of the schema. */
+  readonly head: Uint8Array;
+  /** Returns the message of a batch. */
+  encode(batch: arrow.RecordBatch): Uint8Array;
+}
+
+/** A statement that is bound. */
+interface Bound extends StatementTables {
+  readonly statement: duckdb.PreparedStatement;
+  /** Encodes each of its results. Default: parameters decide about the types. */
+  readonly encoder: ResultEncoder | undefined;
+}
+
 /** Statements that are bound, by their ids. */
-const bound = new Map<number, { readonly statement: duckdb.PreparedStatement } & StatementTables>();
+const bound = new Map<number, Bound>();
 /** Statements that call a function of one text, by its name. */
 const calls = new Map<string, duckdb.PreparedStatement>();
 
@@ -79,8 +92,10 @@ async function answer(request: Request, body: Uint8Array): Promise<void> {
       if (forgotten !== undefined) release(forgotten);
       setTables({ tables, places });
       const statement = await duckdb.prepare(connection, Buffer.from(body).toString());
-      bound.set(id, { statement, tables, places });
-      replyInParts(messageOf(resultSchema(statement)), messageOf(parameterSchema(statement)));
+      const result = createResultEncoder(resultSchema(statement));
+      const encoder = duckdb.nparams(statement) === 0 ? result : undefined;
+      bound.set(id, { statement, tables, places, encoder });
+      replyInParts(result.head, createResultEncoder(parameterSchema(statement)).head);
       break;
     }
     case "keep": {
@@ -166,17 +181,28 @@ function parameterType(statement: duckdb.PreparedStatement, index: number): arro
   return columnReader(String(index), duckdb.param_logical_type(statement, index)).type;
 }
 
-/** Returns the message of a schema. */
-function messageOf(schema: arrow.Schema): Uint8Array {
-  return streamOf(schema).subarray(0, -END_BYTES);
-}
-
-function streamOf(schema: arrow.Schema, ...batches: arrow.RecordBatch[]): Uint8Array {
-  const writer = new arrow.RecordBatchStreamWriter();
+function createResultEncoder(schema: arrow.Schema): ResultEncoder {
+  let pieces: Uint8Array[] = [];
+  class Writer extends arrow.RecordBatchStreamWriter {
+    protected override _write({ buffer, byteOffset, byteLength }: ArrayBufferView): this {
+      pieces.push(new Uint8Array(buffer as ArrayBuffer, byteOffset, byteLength));
+      return this;
+    }
+  }
+  const writer = new Writer();
   writer.reset(undefined, schema);
-  for (const batch of batches) writer.write(batch);
-  writer.finish();
-  return writer.toUint8Array(true);
+  const head = Buffer.concat(pieces);
+  return {
+    schema,
+    head,
+    encode(batch) {
+      // The writer notes the place of each batch for the footer of a file, and forgets them here.
+      writer.reset(undefined, schema);
+      pieces = [];
+      writer.write(batch);
+      return Buffer.concat(pieces);
+    },
+  };
 }
 
 async function run(id: number, parameters: Uint8Array, maxRows = Number.POSITIVE_INFINITY): Promise<void> {
@@ -187,11 +213,8 @@ async function run(id: number, parameters: Uint8Array, maxRows = Number.POSITIVE
   const result = await duckdb.execute_prepared_streaming(known.statement);
   const names = Array.from({ length: duckdb.column_count(result) }, (_, i) => duckdb.column_name(result, i));
   const readers = names.map((name, i) => columnReader(name, duckdb.column_logical_type(result, i)));
-  const schema = new arrow.Schema(
-    readers.map(({ type }, i) => new arrow.Field(names[i] as string, type, true)),
-  );
-  const head = messageOf(schema);
-  holdFrame({ kind: "message" } satisfies Reply, head);
+  const encoder = known.encoder ?? createResultEncoder(schemaOf(names, readers));
+  holdFrame({ kind: "message" } satisfies Reply, encoder.head);
   let [rows, all, enough, isBatchHeld] = [0, 0, 1, false];
   for (;;) {
     const chunk = await duckdb.fetch_chunk(result);
@@ -205,7 +228,7 @@ async function run(id: number, parameters: Uint8Array, maxRows = Number.POSITIVE
     if (count > 0) append(readers, chunk as duckdb.DataChunk, count);
     rows += count;
     if (rows > 0 && (count === 0 || rows >= enough)) {
-      const message = streamOf(schema, batchOf(schema, readers, rows)).subarray(head.byteLength, -END_BYTES);
+      const message = encoder.encode(batchOf(encoder.schema, readers, rows));
       holdFrame({ kind: "message" } satisfies Reply, message);
       isBatchHeld = true;
       enough = Math.min(BATCH_ROWS, Math.ceil((BATCH_BYTES * rows) / message.byteLength));
@@ -214,6 +237,10 @@ async function run(id: number, parameters: Uint8Array, maxRows = Number.POSITIVE
     if (count === 0) break;
   }
   reply({ kind: "done" });
+}
+
+function schemaOf(names: readonly string[], readers: readonly ColumnReader[]): arrow.Schema {
+  return new arrow.Schema(readers.map(({ type }, i) => new arrow.Field(names[i] as string, type, true)));
 }
 
 function append(readers: readonly ColumnReader[], chunk: duckdb.DataChunk, count: number): void {

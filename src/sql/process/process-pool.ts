@@ -86,9 +86,9 @@ export function createProcessPool(
   function keep(process: EngineProcess, caller: string): void {
     const timer = setTimeout(() => drop(process), IDLE_MS).unref();
     idle.push({ process, caller, timer });
-    // The memory that its allocator keeps would count as that of the next statement.
-    void process.memoryMib().then((mib) => {
-      if (mib > keptMib + OTHER_MIB) drop(process);
+    // The memory that its allocator keeps would count as that of the next statement. The end of this one's result leaves first.
+    setImmediate(async () => {
+      if ((await process.memoryMib()) > keptMib + OTHER_MIB) drop(process);
     });
   }
 
