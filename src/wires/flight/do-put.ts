@@ -50,7 +50,8 @@ export async function putFlight(
   if (isSqlCommand(descriptor)) return putSql(start, calls, signal, tickets, sql);
   const request = requestOf(descriptor, options, calls);
   const { method } = request;
-  const response = await calls.upload(method, request.message as never, streamOf(start, signal));
+  const rows = streamOf(start, signal);
+  const response = await calls.upload(method, request.message as never, rows, { ownsBody: true });
   const json = encoders.message(method.output)(response);
   return create(PutResultSchema, { appMetadata: Buffer.from(json) });
 }

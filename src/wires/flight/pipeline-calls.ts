@@ -28,6 +28,8 @@ export interface Presented {
   readonly signal?: AbortSignal | undefined;
   /** Whether chunks of a download are kept while others are asked for. Default: false. */
   readonly keepsChunks?: boolean | undefined;
+  /** Whether nothing else reads the chunks of an upload, so that their memory may be freed as soon as they are copied. Default: false. */
+  readonly ownsBody?: boolean | undefined;
 }
 
 /** The calls of the pipeline that a Flight call becomes. Each one is authorized, counted and recorded as a request of the caller by any protocol is. */
@@ -106,7 +108,7 @@ export async function beginPipelineCalls(
   const read = isRefused(reception) ? unread : readFlightHeaders(outer.headers);
 
   function begin(method: AnyMethod, presented: Presented): Call {
-    const { heldBy, database, signal: own, keepsChunks, idempotencyKey } = presented;
+    const { heldBy, database, signal: own, keepsChunks, idempotencyKey, ownsBody = false } = presented;
     const { address, peer, certificate, requestId, deadline, log, cutOff } = outer;
     const signal = own === undefined ? outer.signal : AbortSignal.any([outer.signal, own]);
     const headers: Record<string, string> = Object.assign(Object.create(null), read.headers, database);
@@ -118,6 +120,7 @@ export async function beginPipelineCalls(
       accept: undefined,
       // A chunk has been sent, or copied, before the next one is asked for.
       releasesChunks: keepsChunks !== true,
+      ownsBody,
     });
     call.reception = reception;
     call.heldBy = heldBy;

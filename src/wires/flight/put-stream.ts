@@ -64,7 +64,7 @@ function lateOptions(): LanceError {
 }
 
 /**
- * Returns the IPC stream in the messages of a call. It has its end only if the client has ended the call.
+ * Returns the IPC stream in the messages of a call, in chunks that nothing else reads. It has its end only if the client has ended the call.
  *
  * @param passed called for each message before its bytes. Default: nothing is called.
  */
@@ -96,7 +96,8 @@ export async function* streamOf(
   // Clients on Node end a request before they reset it, and the reset arrives a turn later.
   for (let turn = 0; turn < RESET_TURNS; turn++) await setImmediate();
   signal.throwIfAborted();
-  yield END_OF_STREAM;
+  // Its reader may free every chunk.
+  yield END_OF_STREAM.slice();
 }
 
 /** Turns of the event loop in which the reset of a request that has ended arrives. */

@@ -106,7 +106,7 @@ async function ingest(
   const passed = (message: FlightData) => {
     count += BigInt(rowsIn(message));
   };
-  await calls.upload(method, request as never, streamOf(start, signal, passed));
+  await calls.upload(method, request as never, streamOf(start, signal, passed), { ownsBody: true });
   return count;
 }
 
