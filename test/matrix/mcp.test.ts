@@ -191,6 +191,14 @@ describe.each(MCP_ERAS)("an agent of the %s protocol at a directory", (era) => {
     assert.match(await failureOf(agent.call("query_table", { table, limit: 1_001 })), /limit/);
     assert.match(await failureOf(agent.call("query_table", { table, filter: "id >" })), /^InvalidInput: /);
     assert.match(await failureOf(agent.call("query_table", { table, columns: ["no"] })), /no/);
+    for (const [unused, value] of [
+      ["vector_column", "v"],
+      ["distance_type", "l2"],
+      ["text_columns", ["text"]],
+    ] as const) {
+      const failure = await failureOf(agent.call("query_table", { table, [unused]: value }));
+      assert.match(failure, new RegExp(`^InvalidInput: ${unused} requires (vector|text)`));
+    }
     assert.match(await failureOf(agent.call("create_table", { table, rows: NOTES })), /^TableAlreadyExists/);
     assert.match(
       await failureOf(agent.call("create_table", { table: "shop/empty" })),

@@ -71,6 +71,11 @@ const queryTable = defineTool({
   effect: "reads",
   async run(input, { namespace, signal }) {
     const { columns, limit, offset, vector, text, text_columns: textColumns } = input;
+    refuseUnused(vector, "vector", {
+      vector_column: input.vector_column,
+      distance_type: input.distance_type,
+    });
+    refuseUnused(text, "text", { text_columns: textColumns });
     const request = {
       id: parsePath(input.table),
       filter: input.filter,
@@ -94,6 +99,17 @@ const queryTable = defineTool({
     return await rowsText(namespace.queryTable(request, { signal }), { columns, limit, offset });
   },
 });
+
+/**
+ * Refuses details of a search that the input does not ask for: the rows would be those of a scan.
+ *
+ * @throws LanceError InvalidInput
+ */
+function refuseUnused(wanted: unknown, name: string, details: Readonly<Record<string, unknown>>): void {
+  if (wanted !== undefined) return;
+  const unused = Object.keys(details).find((each) => details[each] !== undefined);
+  if (unused !== undefined) throw new LanceError("InvalidInput", `${unused} requires ${name}`);
+}
 
 const countRows = defineTool({
   name: "count_rows",
