@@ -1,7 +1,7 @@
 import { create, type Message } from "@bufbuild/protobuf";
 import type { UpstreamForm } from "../dialects/upstream.ts";
 import { passedAnswer } from "../namespace/messages/passed-answer.ts";
-import { type Steps, stepsOf } from "../runtime/pace.ts";
+import { inSlices, type Steps, stepsOf } from "../runtime/pace.ts";
 import { isWrapped, notJson, unreadable } from "./answer.ts";
 import type { ClientBinding } from "./client-binding.ts";
 import { type MessageRecord, restName } from "./descriptors.ts";
@@ -11,7 +11,7 @@ import { parseJsonExactly } from "./json/parse.ts";
 import { createStepDecoders, parseInParts, type StepDecoders } from "./json/parts.ts";
 
 /** A long answer to a call. */
-export interface LongAnswer {
+interface LongAnswer {
   readonly binding: ClientBinding;
   readonly body: Buffer;
   /** Declared type of the body. */
@@ -73,4 +73,22 @@ function* messageOf(
   if (value !== null && value !== undefined)
     message[responseField.localName] = yield* stepsOf(decoders.field(responseField)(value, 0));
   return message;
+}
+
+/** Size above which an answer is read in steps, in bytes: a shorter one takes a few milliseconds, whatever it contains. */
+const LONG_BYTES = 64 * 1024;
+
+/** Reads long answers with pauses for other calls. */
+export interface LongReader {
+  isLong(body: unknown): body is Buffer;
+  read(answer: LongAnswer): Promise<Message>;
+}
+
+/** Creates the reader of long answers; apart from downloads, because browsers read those, and have no modules of Node. */
+export function createLongReader(form: UpstreamForm): LongReader {
+  const read = createLongAnswerReader(form);
+  return {
+    isLong: (body): body is Buffer => body instanceof Buffer && body.length > LONG_BYTES,
+    read: (answer) => inSlices(read(answer)),
+  };
 }

@@ -14,6 +14,7 @@ import type {
 import { optionOf } from "../../namespace/option.ts";
 import { planView } from "../../namespace/plan-view.ts";
 import { createClientBindings } from "../../transcode/client-binding.ts";
+import { createLongReader } from "../../transcode/long-answer.ts";
 import { createAnswerBudget } from "../resilience/answer-budget.ts";
 import { createResilience } from "../resilience/create-resilience.ts";
 import { createOutageLog, type OutageLog } from "../resilience/outage-log.ts";
@@ -22,7 +23,6 @@ import { createUpstreamCache } from "../upstream-cache/cache.ts";
 import { createIdentity, keyOfCaller } from "../upstream-identity/create-identity.ts";
 import { createHeaderPolicy } from "../upstream-identity/headers.ts";
 import { databasesOfUpstream } from "../upstream-identity/upstream-databases.ts";
-import { createLongReader } from "./bodies/long-answers.ts";
 import { createHandler } from "./handlers.ts";
 import type { RestBackendOptions } from "./options.ts";
 import type { UpstreamTransport } from "./transport/transport.ts";

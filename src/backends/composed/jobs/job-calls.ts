@@ -7,7 +7,7 @@ import type { JobSummary } from "../../dir/jobs/job.ts";
 import { createJobExtensions, type JobExtensions } from "../../dir/operations/jobs/jobs.ts";
 import type { NotedTables } from "../noted-tables.ts";
 import { type OpenedTable, using } from "../opened-tables.ts";
-import { parseJobId } from "./job-ids.ts";
+import { parseJobId } from "./job-tables.ts";
 
 /** Options of {@link createJobCalls}. */
 export interface JobCallOptions {

@@ -15,8 +15,7 @@ import type { JobWork } from "../../dir/jobs/running-jobs.ts";
 import { createJobStore, JOBS_DIRECTORY, type JobStore, type RecordLimits } from "../../dir/jobs/store.ts";
 import type { RowJobContext } from "../../dir/operations/context.ts";
 import { gone, type KeptTable, watchKept } from "../kept-table.ts";
-import { jobIdOf, parseJobId } from "./job-ids.ts";
-import { beginningOf, isSince } from "./table-beginning.ts";
+import { beginningOf, isSince, jobIdOf, parseJobId } from "./job-tables.ts";
 
 /** A call on a table, whose caller's rights its jobs use. */
 export interface JobCall {

@@ -64,11 +64,6 @@ export function textOf({ buffer, byteOffset, byteLength }: Uint8Array): string {
   return Buffer.from(buffer, byteOffset, byteLength).toString("utf8");
 }
 
-/** Returns when a version was created, in milliseconds since 1970; `undefined` if it does not say. */
-export function timestampMillis({ timestamp }: Manifest): number | undefined {
-  return timestamp && Number(timestamp.seconds) * 1000 + Math.floor(timestamp.nanos / 1_000_000);
-}
-
 /**
  * Finds a field by its path: names joined with dots, a name with special characters in backticks, a backtick inside
  * doubled (contract 5.10).

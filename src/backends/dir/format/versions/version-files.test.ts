@@ -9,7 +9,7 @@ import {
 } from "../../../../../test/fixtures/dir/format.ts";
 import { errorEntry, isLanceError } from "../../../../namespace/errors.ts";
 import { manifestName } from "../dataset.ts";
-import { countRows, metadataText, timestampMillis } from "../files/manifest.ts";
+import { countRows, metadataText } from "../files/manifest.ts";
 import { deleteVersions } from "./delete-versions.ts";
 import { describeVersion, latestVersion, listVersions, readVersion } from "./version-files.ts";
 
@@ -51,7 +51,8 @@ describe("reading datasets of pylance", () => {
     for (const name of ["new", "old"] as const) {
       const { manifest } = await readVersion(openFixture(name), 1n);
       assert.equal(manifest.version, 1n);
-      const age = Date.now() - (timestampMillis(manifest) ?? 0);
+      const { seconds = 0n, nanos = 0 } = manifest.timestamp ?? {};
+      const age = Date.now() - (Number(seconds) * 1000 + Math.floor(nanos / 1_000_000));
       assert.ok(age > 0 && age < 100 * 365 * 86_400_000);
       assert.equal(manifest.writerVersion?.library, "lance");
     }
