@@ -37,7 +37,7 @@ export {
 export type { NoteDecision, UpstreamDecision } from "./namespace/figures.ts";
 export { type Identifier, joinIdentifier, parseIdentifier } from "./namespace/identifier.ts";
 export type { Backend, LanceDbExtensions, LanceNamespace, Operation } from "./namespace/lance-namespace.ts";
-export { isRead } from "./namespace/operations/operations.ts";
+export { isRead } from "./namespace/operations/method-facts.ts";
 export { createMetrics, type Metrics } from "./observability/metrics/metrics.ts";
 export {
   type Interceptor,

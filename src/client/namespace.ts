@@ -14,7 +14,7 @@ import {
   type MergeInsertIntoTableRequest,
 } from "../gen/lance/namespace/v1/data_pb.ts";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
-import { bodyFieldOf } from "../namespace/operations/operations.ts";
+import { bodyFieldOf } from "../namespace/operations/method-facts.ts";
 import type { AnyMethod } from "../namespace/service.ts";
 import { type Caller, createCaller } from "./caller.ts";
 import type { NamespaceImplementation } from "./connections/properties.ts";

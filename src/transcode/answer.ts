@@ -10,7 +10,7 @@ import type { Dialect } from "../dialects/dialect.ts";
 import { RestForm } from "../gen/lance/namespace/v1/options_pb.ts";
 import { LanceError } from "../namespace/errors.ts";
 import { passedAnswer } from "../namespace/messages/passed-answer.ts";
-import { isRead } from "../namespace/operations/operations.ts";
+import { isRead } from "../namespace/operations/method-facts.ts";
 import { isJsonObject } from "../runtime/text.ts";
 import { isImplicit, isRequired, type MessageRecord, oneofOf, restForm, restName } from "./descriptors.ts";
 import { InexactNumberError, toInvalidInput } from "./field-error.ts";

@@ -10,7 +10,7 @@ import { QueryTableRequestSchema, QueryVectorSchema } from "../gen/lance/namespa
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import { RenameTableRequestSchema } from "../gen/lance/namespace/v1/table_pb.ts";
 import { LanceError } from "../namespace/errors.ts";
-import { bodyFieldOf } from "../namespace/operations/operations.ts";
+import { bodyFieldOf } from "../namespace/operations/method-facts.ts";
 import { type ClientBinding, createClientBindings } from "./client-binding.ts";
 import { createTranscoder } from "./transcoder.ts";
 

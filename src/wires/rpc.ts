@@ -11,7 +11,7 @@ import type {
 import { HttpBodySchema } from "../gen/google/api/httpbody_pb.ts";
 import type { Call } from "../namespace/call/call.ts";
 import { LanceError } from "../namespace/errors.ts";
-import { bodyFieldOf } from "../namespace/operations/operations.ts";
+import { bodyFieldOf } from "../namespace/operations/method-facts.ts";
 import type { Service } from "../namespace/service.ts";
 import type { LongField } from "./grpc/long-field.ts";
 

@@ -12,7 +12,7 @@ import { LanceDbService } from "../../src/gen/lance/gateway/v1/lancedb_pb.ts";
 import { LanceNamespaceService } from "../../src/gen/lance/namespace/v1/service_pb.ts";
 import type { Access } from "../../src/namespace/authorizer.ts";
 import { allows, type Principal, ROLE_NAMES } from "../../src/namespace/call/principal.ts";
-import { actionOf } from "../../src/namespace/operations/operations.ts";
+import { actionOf } from "../../src/namespace/operations/method-facts.ts";
 import { temporaryDirectory } from "../support/directory.ts";
 import { freePort } from "../support/free-port.ts";
 import { startProgram } from "../support/program.ts";

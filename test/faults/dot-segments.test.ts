@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, test } from "vitest";
 import { createRestBackend } from "../../src/backends/rest/index.ts";
 import { LanceDbService } from "../../src/gen/lance/gateway/v1/lancedb_pb.ts";
 import { LanceNamespaceService } from "../../src/gen/lance/namespace/v1/service_pb.ts";
-import { pathFieldsOf } from "../../src/namespace/operations/operations.ts";
+import { pathFieldsOf } from "../../src/namespace/operations/method-facts.ts";
 import { createTranscoder } from "../../src/transcode/transcoder.ts";
 import type { LanceClient, ProtocolClient } from "../support/client.ts";
 import { refused } from "../support/expect.ts";

@@ -13,7 +13,7 @@ import { LanceNamespaceService } from "../../src/gen/lance/namespace/v1/service_
 import { MaterializedViewKind } from "../../src/gen/lance/namespace/v1/view_pb.ts";
 import { ROLES, type Role } from "../../src/namespace/call/principal.ts";
 import { type ErrorName, errorEntry } from "../../src/namespace/errors.ts";
-import { actionOf } from "../../src/namespace/operations/operations.ts";
+import { actionOf } from "../../src/namespace/operations/method-facts.ts";
 import { people, personStream } from "../support/arrow.ts";
 import { CallError, type Failure, type LanceClient, type ProtocolClient } from "../support/client.ts";
 import { temporaryDirectory } from "../support/directory.ts";

@@ -7,7 +7,7 @@ import { LanceNamespaceService } from "../../src/gen/lance/namespace/v1/service_
 import { ROLE_NAMES, ROLES, type Role } from "../../src/namespace/call/principal.ts";
 import { type ErrorName, errorEntry } from "../../src/namespace/errors.ts";
 import type { Operation } from "../../src/namespace/lance-namespace.ts";
-import { actionOf } from "../../src/namespace/operations/operations.ts";
+import { actionOf } from "../../src/namespace/operations/method-facts.ts";
 import { people, personStream } from "../support/arrow.ts";
 import {
   CallError,

@@ -11,7 +11,7 @@ import {
 import { type HttpBody, HttpBodySchema } from "../../src/gen/google/api/httpbody_pb.ts";
 import { LanceNamespaceService } from "../../src/gen/lance/namespace/v1/service_pb.ts";
 import type { Operation } from "../../src/namespace/lance-namespace.ts";
-import { bodyFieldOf } from "../../src/namespace/operations/operations.ts";
+import { bodyFieldOf } from "../../src/namespace/operations/method-facts.ts";
 
 type Methods = typeof LanceNamespaceService.method;
 

@@ -3,7 +3,7 @@ import { create, type DescField, type DescMethod, type JsonValue, type Message }
 import { reflect } from "@bufbuild/protobuf/reflect";
 import { http } from "../../src/gen/google/api/annotations_pb.ts";
 import { rest_method } from "../../src/gen/lance/namespace/v1/options_pb.ts";
-import { bodyFieldOf } from "../../src/namespace/operations/operations.ts";
+import { bodyFieldOf } from "../../src/namespace/operations/method-facts.ts";
 import { optionOf } from "../../src/namespace/option.ts";
 import { CallError, createClient, type Headers, type ProtocolClient } from "./client.ts";
 import { jsonOf, type RawAnswer, type RawRequest, sendHttp } from "./http.ts";

@@ -12,7 +12,7 @@ import type { Client, ClientReadableStream, ClientWritableStream, Metadata } fro
 import { HttpBodySchema } from "../../gen/google/api/httpbody_pb.ts";
 import type { Call } from "../../namespace/call/call.ts";
 import { mayPass, passedAnswer } from "../../namespace/messages/passed-answer.ts";
-import { bodyFieldOf } from "../../namespace/operations/operations.ts";
+import { bodyFieldOf } from "../../namespace/operations/method-facts.ts";
 import { ArrivingBytes } from "../../runtime/byte-memory.ts";
 import { limitReadAhead } from "../../runtime/internals/readable-state.ts";
 import { repeatableOf } from "../resilience/resilience.ts";

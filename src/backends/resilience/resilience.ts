@@ -3,7 +3,7 @@ import type { Logger } from "pino";
 import { type Call, endingOf } from "../../namespace/call/call.ts";
 import { isLanceError, LanceError, type UpstreamFault } from "../../namespace/errors.ts";
 import type { NoteDecision } from "../../namespace/figures.ts";
-import { isRead } from "../../namespace/operations/operations.ts";
+import { isRead } from "../../namespace/operations/method-facts.ts";
 import type { Health } from "../../runtime/circuit.ts";
 import type { Ending } from "../../runtime/late-signal.ts";
 

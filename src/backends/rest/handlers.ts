@@ -6,7 +6,7 @@ import { LanceError } from "../../namespace/errors.ts";
 import { DEFAULT_DELIMITER, type Identifier, joinIdentifier } from "../../namespace/identifier.ts";
 import type { ByteBudget } from "../../namespace/memory/byte-budget.ts";
 import { mayPass, passedBody } from "../../namespace/messages/passed-answer.ts";
-import { bodyFieldOf, isRead } from "../../namespace/operations/operations.ts";
+import { bodyFieldOf, isRead } from "../../namespace/operations/method-facts.ts";
 import { freeAtOnce, WORTH_FREEING_BYTES } from "../../runtime/byte-memory.ts";
 import type { ClientBinding } from "../../transcode/client-binding.ts";
 import type { LongReader } from "../../transcode/long-answer.ts";

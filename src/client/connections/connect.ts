@@ -8,7 +8,7 @@ import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.t
 import type { Call } from "../../namespace/call/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import type { LanceNamespace } from "../../namespace/lance-namespace.ts";
-import { bodyFieldOf } from "../../namespace/operations/operations.ts";
+import { bodyFieldOf } from "../../namespace/operations/method-facts.ts";
 import type { AnyMethod } from "../../namespace/service.ts";
 import { errorOfStatus } from "../../namespace/status-error.ts";
 import { SERVER } from "../errors.ts";

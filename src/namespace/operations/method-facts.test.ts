@@ -4,7 +4,7 @@ import { Health } from "../../gen/grpc/health/v1/health_pb.ts";
 import { DriverService } from "../../gen/lance/gateway/v1/driver_pb.ts";
 import { LanceDbService } from "../../gen/lance/gateway/v1/lancedb_pb.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
-import { actionOf, isRead, pathFieldsOf } from "./operations.ts";
+import { actionOf, isRead, pathFieldsOf } from "./method-facts.ts";
 
 const METHODS = [...LanceNamespaceService.methods, ...LanceDbService.methods, ...DriverService.methods];
 

@@ -13,7 +13,7 @@ import type { HttpBody } from "../../gen/google/api/httpbody_pb.ts";
 import type { Call } from "../../namespace/call/call.ts";
 import { isLanceError, LanceError } from "../../namespace/errors.ts";
 import type { ByteBudget } from "../../namespace/memory/byte-budget.ts";
-import { bodyFieldOf } from "../../namespace/operations/operations.ts";
+import { bodyFieldOf } from "../../namespace/operations/method-facts.ts";
 import { type Interceptor, isStream } from "./interceptor.ts";
 import { shareContext } from "./resolve.ts";
 

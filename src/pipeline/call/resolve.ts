@@ -12,7 +12,7 @@ import {
   parseIdentifier,
   sameIdentifier,
 } from "../../namespace/identifier.ts";
-import { pathFieldsOf } from "../../namespace/operations/operations.ts";
+import { pathFieldsOf } from "../../namespace/operations/method-facts.ts";
 import { checkPathValue } from "../../namespace/operations/template.ts";
 import type { Interceptor, OperationRequest } from "./interceptor.ts";
 

@@ -9,7 +9,7 @@ import { isRefused } from "../../namespace/call/reception.ts";
 import { errorEntry } from "../../namespace/errors.ts";
 import { agreedIdentifier, type Identifier, joinIdentifier } from "../../namespace/identifier.ts";
 import type { Backend } from "../../namespace/lance-namespace.ts";
-import { actionOf } from "../../namespace/operations/operations.ts";
+import { actionOf } from "../../namespace/operations/method-facts.ts";
 import { clipped, escapeInvisible } from "../../runtime/text.ts";
 import type { OperationRequest } from "../call/interceptor.ts";
 import { compileWalk, type Fields, type Walk } from "../call/scope.ts";

@@ -3,7 +3,7 @@ import { type Call, endErrorOf, OF_CALL } from "../../namespace/call/call.ts";
 import { parseTraceParent } from "../../namespace/call/headers.ts";
 import { type ErrorName, LanceError, type LimitName, toLanceError } from "../../namespace/errors.ts";
 import { joinIdentifier } from "../../namespace/identifier.ts";
-import { bodyFieldOf } from "../../namespace/operations/operations.ts";
+import { bodyFieldOf } from "../../namespace/operations/method-facts.ts";
 import { type Interceptor, isStream } from "../call/interceptor.ts";
 
 /** Outcome of a call: success, or a row of the error table. */

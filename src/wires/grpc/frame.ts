@@ -2,7 +2,7 @@ import { type DescField, type DescMessage, type Message, toBinary } from "@bufbu
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { type HttpBody, HttpBodySchema } from "../../gen/google/api/httpbody_pb.ts";
 import { LanceError } from "../../namespace/errors.ts";
-import { bodyFieldOf } from "../../namespace/operations/operations.ts";
+import { bodyFieldOf } from "../../namespace/operations/method-facts.ts";
 import { bytesIn, freeAtOnce } from "../../runtime/byte-memory.ts";
 import { findLongField, type LongField } from "./long-field.ts";
 
