@@ -61,6 +61,12 @@ export function createSqlEngine(options: SqlOptions = {}): SqlEngine {
   /** What was bound last for a statement. */
   const lastBound = new WeakMap<CheckedStatement, Bound>();
   let count = 0;
+  /** Whether DuckDB was found, which is looked for until it is. */
+  let isInstalled = false;
+  function requireDuckDb(): void {
+    if (!isInstalled) checkInstalled();
+    isInstalled = true;
+  }
 
   /** Leases a process, and passes on what the work with it yields. */
   async function* withProcess<T>(
@@ -118,7 +124,7 @@ export function createSqlEngine(options: SqlOptions = {}): SqlEngine {
   }
 
   async function prepare(statement: string, call: SqlCall): Promise<SqlStatement> {
-    checkInstalled();
+    requireDuckDb();
     checkText(statement);
     const write = parseWrite(statement);
     if (write !== undefined) return prepareWrite(write, { prepareQuery, planView }, call);
@@ -130,7 +136,7 @@ export function createSqlEngine(options: SqlOptions = {}): SqlEngine {
   }
 
   async function planView({ path, query, namespacePath }: ViewQuery, call: SqlCall): Promise<Uint8Array> {
-    checkInstalled();
+    requireDuckDb();
     checkText(query);
     const view = { database: undefined, path, version: undefined, branch: undefined, query, namespacePath };
     return (await prepareQuery(statementReading(path), { ...call, namespacePath: [] }, [view])).schema;
@@ -281,14 +287,9 @@ function timedOut(timeoutMs: number): LanceError {
   return new LanceError("DeadlineExceeded", `the statement took more than ${timeoutMs} ms`);
 }
 
-/** Whether the package of DuckDB was found, which is looked for until it is. */
-let isInstalled = false;
-
 function checkInstalled(): void {
-  if (isInstalled) return;
   try {
     createRequire(import.meta.url).resolve(PACKAGE);
-    isInstalled = true;
   } catch (thrown) {
     const { message } = explainMissing("SQL", PACKAGE, thrown) as Error;
     throw new LanceError("Unsupported", message, { cause: thrown });

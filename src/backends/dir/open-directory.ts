@@ -1,7 +1,7 @@
 import { mkdtemp, rmdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Changes, createChanges } from "../../runtime/threads/sharing.ts";
+import { type Changes, createChanges } from "../../runtime/threads/changes.ts";
 import { type ChangeContext, createJournal } from "./batch/journal.ts";
 import { createWorkNotes } from "./batch/work-notes.ts";
 import { cacheOfRoot, throughCache } from "./cache/join-cache.ts";

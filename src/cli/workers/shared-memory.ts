@@ -1,3 +1,4 @@
+import { CHANGES_BYTES, type Changes, createChanges } from "../../runtime/threads/changes.ts";
 import {
   allocateCells,
   type CellShape,
@@ -6,13 +7,7 @@ import {
   type OpenCells,
   openCells,
 } from "../../runtime/threads/keyed-cells.ts";
-import {
-  CHANGES_BYTES,
-  type Changes,
-  createChanges,
-  type SharedCounter,
-  type SharedQuantity,
-} from "../../runtime/threads/sharing.ts";
+import type { SharedCounter, SharedQuantity } from "../../runtime/threads/sharing.ts";
 import { hasThreadLeft } from "../../runtime/threads/unbroken-work.ts";
 
 /** Numbers of workers and databases, which give shared memory its layout. */

@@ -16,7 +16,8 @@ import { until } from "../../../../test/support/until.ts";
 import { LanceDbService } from "../../../gen/lance/gateway/v1/lancedb_pb.ts";
 import { LanceNamespaceService } from "../../../gen/lance/namespace/v1/service_pb.ts";
 import { parseIdentifier } from "../../../namespace/identifier.ts";
-import { createChanges, type SharedDatabase, UNSHARED } from "../../../runtime/threads/sharing.ts";
+import { createChanges } from "../../../runtime/threads/changes.ts";
+import { type SharedDatabase, UNSHARED } from "../../../runtime/threads/sharing.ts";
 import { createDirectoryBackend, type DirectoryBackend } from "../index.ts";
 import { cacheableKindOf } from "./cacheable.ts";
 

@@ -1,5 +1,6 @@
 import type { Logger } from "pino";
-import { type Changes, createChanges, type SharedQuantity } from "../../../runtime/threads/sharing.ts";
+import { type Changes, createChanges } from "../../../runtime/threads/changes.ts";
+import type { SharedQuantity } from "../../../runtime/threads/sharing.ts";
 import type { Staleness } from "../concurrency/shared-checks.ts";
 import { createLocalStore } from "../format/local/local-store.ts";
 import type { ObjectStore } from "../format/storage.ts";

@@ -1,11 +1,7 @@
 import { LanceError } from "../../../namespace/errors.ts";
 import { createSharedCheck, once } from "../../../runtime/promises.ts";
-import {
-  type Changes,
-  createChanges,
-  type SharedQuantity,
-  UNSHARED,
-} from "../../../runtime/threads/sharing.ts";
+import { type Changes, createChanges } from "../../../runtime/threads/changes.ts";
+import { type SharedQuantity, UNSHARED } from "../../../runtime/threads/sharing.ts";
 import { traced } from "../../../runtime/tracing.ts";
 import {
   allowStaleness,

@@ -13,7 +13,8 @@ import {
 import { InsertMode } from "../../../../gen/lance/namespace/v1/data_pb.ts";
 import { MaterializedViewKind } from "../../../../gen/lance/namespace/v1/view_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
-import { createChanges, type SharedDatabase, UNSHARED } from "../../../../runtime/threads/sharing.ts";
+import { createChanges } from "../../../../runtime/threads/changes.ts";
+import { type SharedDatabase, UNSHARED } from "../../../../runtime/threads/sharing.ts";
 import { createState } from "../../catalog/state/state.ts";
 import { createLocalStore } from "../../format/local/local-store.ts";
 import type { ObjectStore } from "../../format/storage.ts";
