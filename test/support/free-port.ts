@@ -1,12 +1,21 @@
 import { once } from "node:events";
-import { type AddressInfo, createServer } from "node:net";
+import { createServer } from "node:net";
 
-/** Returns a port that was free a moment ago on an address. Default: that of loopback. */
+/** Ports below those that systems give to servers and connections without a port of their own, and above those of a Ray head's workers. */
+const [FIRST, COUNT] = [20_000, 12_000] as const;
+
+/** Returns a port that was free a moment ago on an address, and that only a program which names it gets. Default: the address of loopback. */
 export async function freePort(address = "127.0.0.1"): Promise<number> {
-  const server = createServer().listen(0, address);
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
+  for (;;) {
+    const port = FIRST + Math.floor(Math.random() * COUNT);
+    const server = createServer().listen(port, address);
+    const isFree = await once(server, "listening").then(
+      () => true,
+      () => false,
+    );
+    if (!isFree) continue;
+    server.close();
+    await once(server, "close");
+    return port;
+  }
 }
