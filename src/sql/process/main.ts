@@ -183,24 +183,24 @@ function parameterType(statement: duckdb.PreparedStatement, index: number): arro
 
 function createResultEncoder(schema: arrow.Schema): ResultEncoder {
   let pieces: Uint8Array[] = [];
-  class Writer extends arrow.RecordBatchStreamWriter {
-    protected override _write({ buffer, byteOffset, byteLength }: ArrayBufferView): this {
-      pieces.push(new Uint8Array(buffer as ArrayBuffer, byteOffset, byteLength));
-      return this;
+  class Sink extends arrow.AsyncByteQueue<Uint8Array> {
+    override write(piece: Uint8Array): void {
+      pieces.push(piece);
     }
   }
-  const writer = new Writer();
-  writer.reset(undefined, schema);
+  const sink = new Sink();
+  const writer = new arrow.RecordBatchStreamWriter();
+  writer.reset(sink, schema);
   const head = Buffer.concat(pieces);
   return {
     schema,
     head,
     encode(batch) {
-      // The writer notes the place of each batch for the footer of a file, and forgets them here.
-      writer.reset(undefined, schema);
+      // The writer notes the place of each batch for the footer of a file, forgets them here, and begins with the schema again.
+      writer.reset(sink);
       pieces = [];
       writer.write(batch);
-      return Buffer.concat(pieces);
+      return Buffer.concat(pieces).subarray(head.byteLength);
     },
   };
 }
