@@ -9,8 +9,9 @@ import type { CreateViewRequest } from "../../../gen/lance/gateway/v1/sql_view_p
 import type { Call } from "../../../namespace/call/call.ts";
 import type { Backend } from "../../../namespace/lance-namespace.ts";
 import { createSqlEngine } from "../../../sql/create-engine.ts";
-import { type ReadableNamespace, tablesOfNamespace } from "../../../sql/namespace-tables.ts";
+import { tablesOfNamespace } from "../../../sql/namespace-tables.ts";
 import { type WritableNamespace, writesToNamespace } from "../../../sql/namespace-writes.ts";
+import type { ReadableNamespace } from "../../../sql/readable-namespace.ts";
 import type { SqlEngine } from "../../../sql/sql-engine.ts";
 import { effectOf } from "../../../sql/statement-text.ts";
 import { parseWrite } from "../../../sql/writes/parse-write.ts";

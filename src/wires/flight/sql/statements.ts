@@ -7,8 +7,8 @@ import { QueryTableRequestSchema } from "../../../gen/lance/namespace/v1/query_p
 import { LanceNamespaceService } from "../../../gen/lance/namespace/v1/service_pb.ts";
 import { DATABASE_HEADERS } from "../../../namespace/call/headers.ts";
 import { LanceError } from "../../../namespace/errors.ts";
-import type { ReadableNamespace } from "../../../sql/namespace-tables.ts";
 import type { WritableNamespace } from "../../../sql/namespace-writes.ts";
+import type { ReadableNamespace } from "../../../sql/readable-namespace.ts";
 import type { ViewQuery } from "../../../sql/sql-engine.ts";
 import type { PipelineCalls, Presented } from "../pipeline-calls.ts";
 import { rowsOf } from "../read-flights.ts";
