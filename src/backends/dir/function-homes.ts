@@ -4,7 +4,7 @@ import type { Catalog } from "./catalog/catalog.ts";
 import type { TableContext } from "./catalog/catalog-context.ts";
 import type { CatalogView } from "./catalog/state/view.ts";
 import { type FunctionsKey, openFunctions, type StoredFunctions } from "./jobs/functions/open-functions.ts";
-import type { Homes, Placed } from "./jobs/functions/placed-files.ts";
+import type { Homes, OnDamaged, Placed } from "./jobs/functions/placed-files.ts";
 
 /**
  * Property of a namespace with functions or secrets. Its value is the home of these, which no other namespace has, also
@@ -28,6 +28,12 @@ export function openFunctionsOf(
   key: FunctionsKey = {},
 ): StoredFunctions {
   return openFunctions({ store, base: layout.baseKey, homes: createFunctionHomes(catalog) }, key);
+}
+
+/** Returns what warns of damaged files of functions, for work that goes on without them. */
+export function warnOfDamaged({ log, store }: Pick<TableContext, "log" | "store">): OnDamaged {
+  return (key, error) =>
+    log.warn({ err: error, file: store.uriOf(key) }, "skipped a damaged file of functions");
 }
 
 /** Creates the homes of the namespaces of a catalog. */

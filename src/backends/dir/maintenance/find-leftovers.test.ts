@@ -177,7 +177,6 @@ test("a drop that was cut off after its commit is completed at the next start, a
 
 const INDEX = "11111111-2222-3333-4444-555555555555";
 
-/** Opens the manifest with the engine. */
 test("damaged files of functions are skipped with a warning that names each, and nothing that they may need is removed", async (t) => {
   const workshop = await openWorkshop(t);
   const gone = { id: ["gone", "s"], home: "h" };
@@ -220,6 +219,7 @@ test("damaged files of functions are skipped with a warning that names each, and
   assert.equal(await readFile(join(workshop.base, ".functions/sources/sha256-00"), "utf8"), "source");
 });
 
+/** Opens the manifest with the engine. */
 async function withManifest(
   t: TestContext,
   { base }: Workshop,

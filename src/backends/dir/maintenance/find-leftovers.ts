@@ -7,7 +7,7 @@ import { MANIFEST_NAME } from "../catalog/manifest/manifest-table.ts";
 import type { CatalogView } from "../catalog/state/view.ts";
 import { keyIn, listNames, type ObjectEntry } from "../format/storage.ts";
 import { hasOtherFiles, isTableFile, measure } from "../format/table-files.ts";
-import { openFunctionsOf } from "../function-homes.ts";
+import { openFunctionsOf, warnOfDamaged } from "../function-homes.ts";
 import { findOldDays } from "../idempotency/records.ts";
 import { findJobFiles, JOBS_DIRECTORY } from "../jobs/store.ts";
 import { findGoneLeases, isGone } from "../upkeep/directory-tables.ts";
@@ -160,8 +160,7 @@ export async function* findOwnFiles(context: ChangeContext, before: number): Asy
     yield* fileLeftover(context, "job file", key, before);
   }
   const functions = openFunctionsOf(context);
-  const onDamaged = (key: string, error: unknown) =>
-    context.log.warn({ err: error, file: store.uriOf(key) }, "skipped a damaged file of functions");
+  const onDamaged = warnOfDamaged(context);
   for (const { key, remove } of await functions.contents.findGone(onDamaged)) {
     for await (const leftover of fileLeftover(context, "function file", key, before))
       yield { ...leftover, remove };

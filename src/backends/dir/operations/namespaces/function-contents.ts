@@ -5,7 +5,7 @@ import type { ChangeContext } from "../../batch/journal.ts";
 import { isRootDirectory } from "../../catalog/base/location-names.ts";
 import type { Row } from "../../catalog/state/row.ts";
 import { forEachOf } from "../../concurrency/for-each.ts";
-import { HOME_PROPERTY, homeOf, openFunctionsOf } from "../../function-homes.ts";
+import { HOME_PROPERTY, homeOf, openFunctionsOf, warnOfDamaged } from "../../function-homes.ts";
 import { requireOwner } from "../functions/require-owner.ts";
 
 /** How often a drop looks again, because functions were created in what it drops. */
@@ -91,12 +91,7 @@ export async function dropWithFunctions<T>(
 
   async function removeGone(): Promise<void> {
     try {
-      const onDamaged = (key: string, error: unknown) =>
-        context.log.warn(
-          { err: error, file: context.store.uriOf(key) },
-          "skipped a damaged file of functions",
-        );
-      for (const { remove } of await contents.findGone(onDamaged)) await remove();
+      for (const { remove } of await contents.findGone(warnOfDamaged(context))) await remove();
     } catch (error) {
       context.log.warn({ err: error }, "files of functions in a dropped namespace are left to gc");
     }
