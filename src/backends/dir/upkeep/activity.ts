@@ -93,8 +93,8 @@ export interface ActiveTable {
   joinsNothing: boolean;
   /** The version that a cluster has left, whose fragments it does not join any further; undefined without one. */
   compactedAt: bigint | undefined;
-  /** Whether a cluster has joined its fragments, and the rest of the work that it needed then is to follow. */
-  isJoined: boolean;
+  /** Whether a cluster has joined its fragments, and work on its indices follows before it gets the table again. */
+  areIndicesNext: boolean;
   /** When a cluster had joined its fragments. */
   handedOverAt: number;
   /** When its versions were pruned. */
@@ -225,7 +225,7 @@ function newTable(id: Identifier): ActiveTable {
     finishedAt: undefined,
     joinsNothing: false,
     compactedAt: undefined,
-    isJoined: false,
+    areIndicesNext: false,
     handedOverAt: Number.NEGATIVE_INFINITY,
     prunedAt: Number.NEGATIVE_INFINITY,
     leftReplaced: false,

@@ -110,9 +110,9 @@ async function tendFound(
   const takesFragments = cluster?.takes(facts.rows) === true;
   const need = isFinished ? undefined : needOf(facts, policy, takesFragments);
   const prunes = wantsPrune(active, facts, policy, times);
-  if (need?.work !== "all") active.isJoined = false;
+  if (need?.work !== "all") active.areIndicesNext = false;
   const isForCluster =
-    takesFragments && !active.isJoined && facts.version !== active.compactedAt && isJoinable(facts);
+    takesFragments && !active.areIndicesNext && facts.version !== active.compactedAt && isJoinable(facts);
   const restedAt = isForCluster ? active.handedOverAt + times.clusterRestMs : 0;
   const waitMs = need && waitFor(need, active, times, restedAt);
   const work = need === undefined || (waitMs ?? 0) > 0 ? undefined : workOf(need, active);
@@ -187,7 +187,7 @@ async function carryOut(
   if (isChanged) await leases.noteOptimized(table.location, true);
   if (work === "all" && !isChanged) active.finishedAt = facts.version;
   if (work !== undefined) {
-    active.isJoined = false;
+    active.areIndicesNext = false;
     active.joinsNothing = work === "join" && compaction.fragmentsRemoved === 0;
   }
   const { figures, hasYoung, hasReplaced } =
@@ -226,7 +226,7 @@ async function handOver(
   const milliseconds = performance.now() - started;
   if (joined.fragmentsRemoved > 0) await leases.noteOptimized(table.location, true);
   active.handedOverAt = performance.now();
-  active.isJoined = work === "all";
+  active.areIndicesNext = work === "all";
   active.compactedAt = (await latestVersion(datasetOf(context, table)))?.version;
   onRun({ ...joined, versionsRemoved: 0, filesRemoved: 0, bytesRemoved: 0 }, milliseconds);
   return { restMs: 0, againMs: times.settleMs };
