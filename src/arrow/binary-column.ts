@@ -1,3 +1,4 @@
+import { STRUCT_BYTES } from "./ipc/arrays.ts";
 import { readTable, readVector, rootTable, writeInt64 } from "./ipc/flatbuffer.ts";
 import { readPrefix } from "./ipc/message.ts";
 
@@ -20,7 +21,6 @@ export interface BinaryBatch {
 }
 
 const OFFSET_BYTES = 8;
-const STRUCT_BYTES = 16;
 
 /**
  * Prepares a stream with a nullable column of the type `large_binary`.

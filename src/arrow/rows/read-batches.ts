@@ -1,5 +1,6 @@
 import type { RecordBatch } from "apache-arrow";
 import { LanceError } from "../../namespace/errors.ts";
+import { STRUCT_BYTES } from "../ipc/arrays.ts";
 import {
   type FlatTable,
   readInt16,
@@ -78,7 +79,6 @@ interface Layout {
   readonly children: readonly Layout[];
 }
 
-const STRUCT_BYTES = 16;
 const SCHEMA = 1;
 const BATCH = 3;
 
